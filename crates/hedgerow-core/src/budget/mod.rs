@@ -1,0 +1,26 @@
+//! What bounds the extra load.
+//!
+//! A fixed delay alone doubles the load of a backend exactly when it is slow. A budget makes the
+//! bound hold whatever the backend does: calls that complete pay in, hedges take out, and a
+//! backend that stops completing calls stops funding hedges.
+
+mod ratio;
+
+use std::fmt;
+
+pub use ratio::{ExtraLoad, RatioBudget};
+
+/// Grants or refuses hedges.
+///
+/// A refusal is never a failure: the attempts that run go on. Shared between calls, clones and
+/// policies by reference, so every method takes `&self`.
+pub trait Budget: fmt::Debug + Send + Sync {
+    /// A call completed (with a value or a failure; not if its caller gave up).
+    fn deposit(&self);
+
+    /// Takes what one hedge costs. `false`: there is not enough, and nothing was taken.
+    fn try_take(&self) -> bool;
+
+    /// Gives back what [`try_take`](Budget::try_take) took, for a hedge that did not start.
+    fn give_back(&self);
+}

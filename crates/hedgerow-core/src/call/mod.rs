@@ -1,0 +1,260 @@
+//! One hedged call, as a pure state machine.
+//!
+//! A [`Call`] takes "this happened, at this moment" and answers "do this next". It reads no clock,
+//! spawns nothing and knows nothing of futures, threads or the caller's types; the same object is
+//! driven by the async front, by the replay of scenarios and by tests.
+//!
+//! # States
+//!
+//! ```text
+//!             step: Start(0)          step: Start(n)             finished: accepted
+//!            (unless cancelled)     (delay or failure,          cancel . abort . exhausted
+//!  ┌───────┐        ┌───────────┐    gates passed)  ┌────────┐          ┌─────────┐
+//!  │ Ready ├───────►│ Preparing │◄──────────────────┤ Racing ├─────────►│ Decided │
+//!  └───┬───┘        └─────┬─────┘                   └────────┘          └────┬────┘
+//!      │                  │  started, declined          ▲                    │ step: Release
+//!      │                  └─────────────────────────────┘                    ▼
+//!      │                  │ finished: accepted, cancel, abort           ┌─────────┐
+//!      │                  └────────────────► Decided                    │ Leaving │ losers = join:
+//!      │ cancel                                                         └────┬────┘ Wait for them
+//!      └───────────────────────────────────► Decided                         │ step: Finish
+//!                                                                            ▼
+//!                                                                       ┌────────┐
+//!                                                   dropped, from any   │  Over  │
+//!                                                   state but Over ────►└────────┘
+//! ```
+//!
+//! # How to drive it
+//!
+//! On each turn, in this order (E3, E4):
+//!
+//! 1. tell every attempt that ended, in launch order, with [`Call::finished`]; stop at the first
+//!    one that decides;
+//! 2. tell the caller's cancellation with [`Call::cancel`];
+//! 3. obey [`Call::step`] until it says [`Step::Wait`] or [`Step::Finish`]. A newly started
+//!    attempt is polled once before the next step (E6).
+
+mod roster;
+mod rules;
+mod step;
+#[cfg(test)]
+mod tests;
+mod trace;
+
+pub use step::Step;
+
+use crate::delay::Delay;
+use crate::event::{Decision, End, Event, EventKind, Origin};
+use crate::gate::Gate;
+use crate::options::{FailureStart, Policy};
+use crate::time::Moment;
+use roster::Roster;
+use trace::Trace;
+
+/// What a call may do, beyond its policy.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Terms {
+    /// Whether the work may run more than once. If not, no attempt ever starts while another may
+    /// be in flight, and only a handled rejection is followed by another attempt (E11).
+    pub idempotent: bool,
+    /// No hedge starts at or after this moment.
+    pub deadline: Moment,
+    /// Whether to keep every event for [`Call::log`].
+    pub log: bool,
+}
+
+impl Default for Terms {
+    /// Idempotent, no deadline, no log.
+    fn default() -> Self {
+        Self {
+            idempotent: true,
+            deadline: Moment::NEVER,
+            log: false,
+        }
+    }
+}
+
+/// One hedged call.
+#[derive(Clone, Debug)]
+pub struct Call {
+    phase: Phase,
+    roster: Roster,
+    /// Starts that handled failures have earned and that did not happen yet (E5).
+    owed: u8,
+    /// When the delay of the next hedge is over; `None` while it is not asked for.
+    due: Option<Moment>,
+    /// What ended launching, and when.
+    closed: Option<(Gate, Moment)>,
+    /// A hedge is paid for and has not started.
+    reserved: bool,
+    /// Losers were told to stop.
+    told: bool,
+    decision: Option<Decision>,
+    terms: Terms,
+    trace: Trace,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Phase {
+    Ready,
+    Preparing(Origin),
+    Racing,
+    Decided,
+    Leaving { until: Moment },
+    Over,
+}
+
+impl Call {
+    /// A call that has not started.
+    pub fn new(policy: &Policy, terms: Terms) -> Self {
+        Self {
+            phase: Phase::Ready,
+            roster: Roster::default(),
+            owed: 0,
+            due: None,
+            closed: None,
+            reserved: false,
+            told: false,
+            decision: None,
+            terms,
+            trace: Trace::new(policy, terms.log),
+        }
+    }
+
+    /// What to do next. Changes nothing that a second question at the same moment would not
+    /// answer in the same way, except that it takes the budget of the hedge it starts.
+    pub fn step(&mut self, policy: &Policy, now: Moment) -> Step {
+        match self.phase {
+            Phase::Ready => self.prepare(Origin::Primary),
+            Phase::Preparing(_) => Step::Wait {
+                until: Moment::NEVER,
+            },
+            Phase::Racing => self.race(policy, now),
+            Phase::Decided => self.release(policy, now),
+            Phase::Leaving { until } => self.leave(policy, until, now),
+            Phase::Over => Step::Finish(self.decision.unwrap_or(Decision::Cancelled)),
+        }
+    }
+
+    /// The answer to [`Step::AskDelay`].
+    pub fn delay(&mut self, delay: Delay) {
+        let latest = self.roster.latest_start();
+        self.due = Some(match delay {
+            Delay::After(delay) => latest.after(delay),
+            Delay::Immediately => latest,
+            Delay::OnFailure => Moment::NEVER,
+        });
+    }
+
+    /// The answer to [`Step::Start`]: the attempt starts now. Tells the observer, so it comes
+    /// before the attempt's first poll.
+    pub fn started(&mut self, policy: &Policy, now: Moment) {
+        let Phase::Preparing(origin) = self.phase else {
+            debug_assert!(false, "only a Start is answered by started");
+            return;
+        };
+        let attempt = self.roster.start(now);
+        self.phase = Phase::Racing;
+        self.reserved = false;
+        self.due = None;
+        match policy.failure_start {
+            FailureStart::Launch if origin == Origin::Failure => self.owed -= 1,
+            FailureStart::Launch => {}
+            FailureStart::LaunchWhenIdle | FailureStart::Wait => self.owed = 0,
+        }
+        self.trace
+            .tell(policy, Some(attempt), now, EventKind::Started { origin });
+    }
+
+    /// The other answer to [`Step::Start`] of a hedge: it does not start, and nothing else will.
+    pub fn declined(&mut self, policy: &Policy, now: Moment) {
+        debug_assert!(
+            matches!(self.phase, Phase::Preparing(_)),
+            "only a Start is declined"
+        );
+        self.refund(policy);
+        self.phase = Phase::Racing;
+        self.close(Gate::Stopped, now);
+    }
+
+    /// The caller cancelled. Cuts a join short if the call is decided already (A15).
+    pub fn cancel(&mut self, policy: &Policy, now: Moment) {
+        match self.phase {
+            Phase::Over => {}
+            Phase::Decided | Phase::Leaving { .. } => {
+                if self.decision != Some(Decision::Cancelled) {
+                    self.tell_losers(policy, now);
+                    self.end_all(policy, now);
+                }
+            }
+            _ => self.decide(policy, Decision::Cancelled),
+        }
+    }
+
+    /// Hedging itself failed, or a panic is to reach the caller: nothing waits for the losers.
+    /// `panicked` is the attempt whose panic it is, if it is one's.
+    pub fn abort(&mut self, policy: &Policy, panicked: Option<u8>, now: Moment) {
+        if self.phase == Phase::Over {
+            return;
+        }
+        self.decide(policy, Decision::Aborted);
+        if let Some(attempt) = panicked.filter(|attempt| self.roster.is_running(*attempt)) {
+            self.end(policy, attempt, End::Panicked, now);
+        }
+        self.tell_losers(policy, now);
+        self.end_all(policy, now);
+        self.close_account(policy, Decision::Aborted, now);
+    }
+
+    /// The caller dropped the call: every attempt went with it.
+    pub fn dropped(&mut self, policy: &Policy, now: Moment) {
+        if self.phase == Phase::Over {
+            return;
+        }
+        self.refund(policy);
+        self.tell_losers(policy, now);
+        self.end_all(policy, now);
+        self.decision = Some(Decision::Cancelled);
+        self.close_account(policy, Decision::Cancelled, now);
+    }
+
+    /// How the call is decided, once it is.
+    pub fn decision(&self) -> Option<Decision> {
+        self.decision
+    }
+
+    /// Whether this attempt started and has not ended.
+    pub fn is_running(&self, attempt: u8) -> bool {
+        self.roster.is_running(attempt)
+    }
+
+    /// When this attempt started, if it did.
+    pub fn started_at(&self, attempt: u8) -> Option<Moment> {
+        self.roster.started_at(attempt)
+    }
+
+    /// How many attempts started.
+    pub fn started_attempts(&self) -> u8 {
+        self.roster.started()
+    }
+
+    /// The attempts that failed, in completion order; those of one instant in launch order.
+    pub fn failed(&self) -> &[u8] {
+        self.roster.failed()
+    }
+
+    /// What ended launching before every hedge was used, and when.
+    pub fn closed(&self) -> Option<(Gate, Moment)> {
+        self.closed
+    }
+
+    /// The number that this call's events carry: 0 if the policy has no observer.
+    pub fn id(&self) -> u64 {
+        self.trace.id()
+    }
+
+    /// Every event so far, if [`Terms::log`] asked for them.
+    pub fn log(&self) -> &[Event] {
+        self.trace.log()
+    }
+}

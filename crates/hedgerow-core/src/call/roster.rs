@@ -1,0 +1,78 @@
+//! Who started, who runs, who failed in which order.
+
+use std::time::Duration;
+
+use crate::options::MOST_HEDGES;
+use crate::time::Moment;
+
+const SEATS: usize = MOST_HEDGES as usize + 1;
+
+/// The attempts of one call, by their number: 0 is the primary.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Roster {
+    started: u8,
+    running: u16,
+    failed: [u8; SEATS],
+    failures: u8,
+    starts: [Moment; SEATS],
+}
+
+impl Roster {
+    /// How many attempts started; the next one gets this number.
+    pub(super) fn started(&self) -> u8 {
+        self.started
+    }
+
+    pub(super) fn is_running(&self, attempt: u8) -> bool {
+        attempt < self.started && self.running & (1 << attempt) != 0
+    }
+
+    pub(super) fn is_idle(&self) -> bool {
+        self.running == 0
+    }
+
+    /// The attempts that run, in launch order.
+    pub(super) fn running(&self) -> impl Iterator<Item = u8> + use<> {
+        let running = self.running;
+        (0..SEATS as u8).filter(move |attempt| running & (1 << attempt) != 0)
+    }
+
+    /// The failures so far, in completion order.
+    pub(super) fn failed(&self) -> &[u8] {
+        &self.failed[..usize::from(self.failures)]
+    }
+
+    pub(super) fn latest_start(&self) -> Moment {
+        self.started
+            .checked_sub(1)
+            .map_or(Moment::ZERO, |latest| self.starts[usize::from(latest)])
+    }
+
+    pub(super) fn started_at(&self, attempt: u8) -> Option<Moment> {
+        (attempt < self.started).then(|| self.starts[usize::from(attempt)])
+    }
+
+    pub(super) fn start(&mut self, now: Moment) -> u8 {
+        let attempt = self.started;
+        self.starts[usize::from(attempt)] = now;
+        self.running |= 1 << attempt;
+        self.started += 1;
+        attempt
+    }
+
+    /// Takes the attempt off the running ones; says how long it ran.
+    pub(super) fn end(&mut self, attempt: u8, now: Moment) -> Duration {
+        self.running &= !(1 << attempt);
+        now.since(self.starts[usize::from(attempt)])
+    }
+
+    pub(super) fn fail(&mut self, attempt: u8) {
+        self.failed[usize::from(self.failures)] = attempt;
+        self.failures += 1;
+    }
+
+    /// Forgets what runs: it goes on without the call.
+    pub(super) fn let_go(&mut self) {
+        self.running = 0;
+    }
+}

@@ -1,0 +1,137 @@
+//! What happens in a call, told as it happens.
+
+use std::time::Duration;
+
+use crate::gate::Gate;
+use crate::time::Moment;
+
+/// Something that happened in a call.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct Event {
+    /// Which call: unique in this process among observed calls.
+    pub call: u64,
+    /// The attempt that the event is about; for events of the call as a whole, the attempt whose
+    /// outcome is returned, if there is one.
+    pub attempt: Option<u8>,
+    /// When, counted from the start of the call.
+    pub at: Moment,
+    /// What.
+    pub kind: EventKind,
+}
+
+impl Event {
+    pub(crate) const fn new(call: u64, attempt: Option<u8>, at: Moment, kind: EventKind) -> Self {
+        Self {
+            call,
+            attempt,
+            at,
+            kind,
+        }
+    }
+
+    /// The end of an attempt that was detached: it ran on, and its outcome was discarded at `at`.
+    /// The front that detached it tells the observer; the [`Call`](crate::Call) is over by then.
+    pub fn late(call: u64, attempt: u8, at: Moment, ran: Duration) -> Self {
+        Self::new(
+            call,
+            Some(attempt),
+            at,
+            EventKind::Ended {
+                end: End::Discarded,
+                ran,
+            },
+        )
+    }
+}
+
+/// What an [`Event`] says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum EventKind {
+    /// An attempt starts: told before its first poll. A hedge is an attempt whose origin is not
+    /// [`Origin::Primary`].
+    Started {
+        /// Why it starts.
+        origin: Origin,
+    },
+    /// A hedge was due but did not start.
+    Denied {
+        /// What refused it.
+        gate: Gate,
+    },
+    /// A loser was told to stop: dropped, or its token fired.
+    ToldToStop,
+    /// An attempt ended. Every started attempt ends exactly once.
+    Ended {
+        /// How.
+        end: End,
+        /// How long it ran.
+        ran: Duration,
+    },
+    /// An attempt's outcome was accepted: the call is decided.
+    Decided,
+    /// Nothing runs and nothing may start any more: a failure is returned.
+    Exhausted,
+    /// The call is over. Told exactly once for each call.
+    Over {
+        /// How.
+        how: Decision,
+    },
+}
+
+/// Why an attempt starts.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Origin {
+    /// It is the primary.
+    Primary,
+    /// The delay passed without an answer.
+    Delay,
+    /// An earlier attempt failed.
+    Failure,
+}
+
+/// How an attempt ended.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum End {
+    /// Its outcome was accepted.
+    Won,
+    /// It returned a handled outcome.
+    Failed,
+    /// It was rejected before it started, and another attempt decides.
+    Rejected,
+    /// It panicked.
+    Panicked,
+    /// It was dropped before it finished.
+    Cancelled,
+    /// It finished after the decision; its outcome was discarded.
+    Discarded,
+}
+
+/// How a call is decided.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Decision {
+    /// This attempt's outcome was accepted.
+    Accepted(u8),
+    /// Every attempt failed; the failure of this one is returned, unless the caller chooses.
+    Exhausted(u8),
+    /// The caller cancelled, or dropped the call.
+    Cancelled,
+    /// Hedging itself failed: `next_action` gave an error, or a panic reaches the caller.
+    Aborted,
+}
+
+/// Is told of every event of every call of a policy.
+///
+/// Called from the code that drives the call, in order, never concurrently for one call. It must
+/// not block. A policy without an observer makes no events.
+pub trait Observer: Send + Sync {
+    /// Something happened.
+    fn event(&self, event: &Event);
+}
+
+impl<F: Fn(&Event) + Send + Sync> Observer for F {
+    fn event(&self, event: &Event) {
+        self(event);
+    }
+}

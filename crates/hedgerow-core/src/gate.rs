@@ -1,0 +1,38 @@
+//! Reasons not to hedge.
+
+use std::fmt;
+
+/// Why a hedge was not started, or why no further one will be.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[non_exhaustive]
+pub enum Gate {
+    /// The budget had nothing left.
+    Budget,
+    /// The call's deadline had passed: a hedge could not finish in time.
+    Deadline,
+    /// The call is not idempotent, so it never runs twice.
+    NotIdempotent,
+    /// `next_action` said that nothing more is to start.
+    Stopped,
+    /// A hedge was rejected before it started, and the policy stops there.
+    Rejected,
+}
+
+impl Gate {
+    /// The name used in events, metrics and reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Budget => "budget",
+            Self::Deadline => "deadline",
+            Self::NotIdempotent => "not-idempotent",
+            Self::Stopped => "stopped",
+            Self::Rejected => "rejected",
+        }
+    }
+}
+
+impl fmt::Display for Gate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}

@@ -1,0 +1,177 @@
+//! Durations and ratios as people write them: `50ms`, `1.5s`, `5%`.
+//!
+//! A bare number is refused: whether 100 means milliseconds or seconds is the kind of guess that
+//! ends in an incident (PR-92).
+
+use std::time::Duration;
+
+/// The units of a duration, each with its length in nanoseconds, longest name first.
+const UNITS: [(&str, f64); 7] = [
+    ("ns", 1.0),
+    ("us", 1e3),
+    ("µs", 1e3),
+    ("ms", 1e6),
+    ("s", 1e9),
+    ("m", 60e9),
+    ("h", 3600e9),
+];
+
+/// Reads a duration with its unit (`ns`, `us`, `ms`, `s`, `m`, `h`), with or without a fraction.
+///
+/// A value that is too large to be held becomes [`Duration::MAX`], which means "never".
+///
+/// # Errors
+///
+/// Says what is wrong and what would be right: no unit, an unknown unit, a negative number.
+///
+/// ```
+/// use std::time::Duration;
+/// use hedgerow_core::text::parse_duration;
+///
+/// assert_eq!(parse_duration("1.5s"), Ok(Duration::from_millis(1500)));
+/// assert!(parse_duration("100").unwrap_err().contains("unit"));
+/// ```
+pub fn parse_duration(text: &str) -> Result<Duration, String> {
+    const EXAMPLE: &str = r#"write a number with a unit, such as "50ms" or "1.5s""#;
+    let text = text.trim();
+    let digits = text.find(|c: char| !(c.is_ascii_digit() || "+-.".contains(c)));
+    let (number, unit) = text.split_at(digits.unwrap_or(text.len()));
+    let unit = unit.trim();
+    let value: f64 = number
+        .parse()
+        .map_err(|_| format!("not a duration; {EXAMPLE}"))?;
+    if unit.is_empty() {
+        return Err(format!("a duration needs a unit; {EXAMPLE}"));
+    }
+    let Some((_, length)) = UNITS.iter().find(|(name, _)| *name == unit) else {
+        return Err(format!("unknown unit {unit:?}; use ns, us, ms, s, m or h"));
+    };
+    if value.is_sign_negative() && value != 0.0 {
+        return Err(format!("a duration cannot be negative; {EXAMPLE}"));
+    }
+    Ok(nanoseconds(value * length))
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the value is checked to lie in range"
+)]
+fn nanoseconds(value: f64) -> Duration {
+    if value < 18e18 {
+        Duration::from_nanos(value.round() as u64)
+    } else {
+        Duration::MAX
+    }
+}
+
+/// Writes a duration so that [`parse_duration`] reads the same value back.
+///
+/// ```
+/// use std::time::Duration;
+/// use hedgerow_core::text::format_duration;
+///
+/// assert_eq!(format_duration(Duration::from_millis(1500)), "1.5s");
+/// assert_eq!(format_duration(Duration::from_micros(2500)), "2.5ms");
+/// ```
+pub fn format_duration(duration: Duration) -> String {
+    let Ok(nanos) = u64::try_from(duration.as_nanos()) else {
+        return "never".to_owned();
+    };
+    let (unit, length) = match nanos {
+        0 => return "0ms".to_owned(),
+        1..1_000 => ("ns", 1),
+        1_000..1_000_000 => ("us", 1_000),
+        1_000_000..1_000_000_000 => ("ms", 1_000_000),
+        _ => ("s", 1_000_000_000),
+    };
+    let (whole, rest) = (nanos / length, nanos % length);
+    if rest == 0 {
+        return format!("{whole}{unit}");
+    }
+    let width = length.ilog10() as usize;
+    let fraction = format!("{rest:0width$}");
+    format!("{whole}.{}{unit}", fraction.trim_end_matches('0'))
+}
+
+/// Reads a ratio: a number (`0.05`) or a percentage (`5%`).
+///
+/// # Errors
+///
+/// Says that the text is neither.
+pub fn parse_ratio(text: &str) -> Result<f64, String> {
+    let text = text.trim();
+    let (number, scale) = match text.strip_suffix('%') {
+        Some(percent) => (percent.trim(), 100.0),
+        None => (text, 1.0),
+    };
+    let value: f64 = number
+        .parse()
+        .map_err(|_| r#"not a ratio; write "5%" or 0.05"#.to_owned())?;
+    Ok(value / scale)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pr_92_durations_carry_units() {
+        let ms = |n| Ok(Duration::from_millis(n));
+        assert_eq!(parse_duration("100ms"), ms(100));
+        assert_eq!(parse_duration("1.5s"), ms(1_500));
+        assert_eq!(parse_duration("1m"), ms(60_000));
+        assert_eq!(parse_duration("0ms"), ms(0));
+        assert_eq!(parse_duration("-0ms"), ms(0));
+        assert_eq!(parse_duration("250us"), Ok(Duration::from_micros(250)));
+        assert_eq!(parse_duration("1ns"), Ok(Duration::from_nanos(1)));
+    }
+
+    #[test]
+    fn pr_92_everything_else_is_refused_with_a_hint() {
+        for (text, word) in [
+            ("100", "unit"),
+            ("0", "unit"),
+            ("-5ms", "negative"),
+            ("5 parsecs", "parsecs"),
+            ("", "not a duration"),
+            ("ms", "not a duration"),
+            ("NaNms", "not a duration"),
+            ("1..5s", "not a duration"),
+            ("1e3ms", "e3ms"),
+        ] {
+            let error = parse_duration(text).unwrap_err();
+            assert!(error.contains(word), "{text:?}: {error}");
+        }
+    }
+
+    #[test]
+    fn huge_durations_mean_never() {
+        assert_eq!(parse_duration("999999999999h"), Ok(Duration::MAX));
+    }
+
+    #[test]
+    fn durations_survive_a_round_trip() {
+        for nanos in [
+            0,
+            1,
+            999,
+            1_000,
+            1_500,
+            2_000_000,
+            2_500_000,
+            999_999_999,
+            90_000_000_000,
+        ] {
+            let duration = Duration::from_nanos(nanos);
+            assert_eq!(parse_duration(&format_duration(duration)), Ok(duration));
+        }
+    }
+
+    #[test]
+    fn ratios_are_numbers_or_percentages() {
+        assert_eq!(parse_ratio("5%"), Ok(0.05));
+        assert_eq!(parse_ratio("0.05"), Ok(0.05));
+        assert!(parse_ratio("five").is_err());
+    }
+}

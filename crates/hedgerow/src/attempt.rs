@@ -1,0 +1,142 @@
+//! What an attempt knows about itself.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Instant;
+
+use tokio_util::sync::CancellationToken;
+
+use crate::drive::Late;
+use crate::properties::Properties;
+
+/// One execution of the work, as the work sees it.
+///
+/// Cheap to clone. What few callers need (the token, properties, an execution-wide number) is made
+/// only for calls that ask for it; see [`HedgedCall`](crate::HedgedCall).
+#[derive(Clone, Debug)]
+pub struct Attempt {
+    number: u32,
+    hedge: u8,
+    shared: Option<Arc<Shared>>,
+}
+
+/// What an attempt of a tracked call shares with the call.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) token: CancellationToken,
+    pub(crate) properties: Properties,
+    pub(crate) deadline: Option<Instant>,
+    /// Set when the attempt is detached: where to report its end.
+    pub(crate) late: OnceLock<Late>,
+}
+
+impl Attempt {
+    /// An attempt of a call that tracks nothing.
+    #[inline]
+    pub(crate) const fn plain(hedge: u8) -> Self {
+        Self {
+            number: hedge as u32,
+            hedge,
+            shared: None,
+        }
+    }
+
+    /// The same, numbered together with other calls.
+    pub(crate) const fn numbered(number: u32, hedge: u8) -> Self {
+        Self {
+            number,
+            hedge,
+            shared: None,
+        }
+    }
+
+    pub(crate) fn tracked(number: u32, hedge: u8, deadline: Option<Instant>) -> Self {
+        let shared = Shared {
+            token: CancellationToken::new(),
+            properties: Properties::new(),
+            deadline,
+            late: OnceLock::new(),
+        };
+        Self {
+            number,
+            hedge,
+            shared: Some(Arc::new(shared)),
+        }
+    }
+
+    pub(crate) fn shared(&self) -> Option<&Arc<Shared>> {
+        self.shared.as_ref()
+    }
+
+    /// The number of this attempt in the whole execution, in the order in which attempts start:
+    /// 0, 1, 2, ... It is never repeated, however retries and hedges nest, as long as the calls
+    /// share an [`AttemptCounter`], so it can key idempotency. Without one it equals
+    /// [`hedge_number`](Attempt::hedge_number).
+    pub fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// The number of this attempt in this call: 0 is the primary, 1 the first hedge.
+    pub fn hedge_number(&self) -> u8 {
+        self.hedge
+    }
+
+    /// The token that fires when this attempt loses, when the caller cancels and when the call is
+    /// dropped; never for the winner, and never under [`Losers::Detach`](crate::Losers::Detach).
+    ///
+    /// `None` if the call keeps no tokens: then the attempt's future is simply dropped, and that
+    /// is how it is told. A call keeps tokens if it says
+    /// [`tokens`](crate::HedgedCall::tokens), if its losers are joined or detached, if it is
+    /// spawned, or if it is given a token or properties of its own.
+    pub fn token(&self) -> Option<CancellationToken> {
+        self.shared.as_ref().map(|shared| shared.token.clone())
+    }
+
+    /// Waits until this attempt is told to stop; for ever if it never is.
+    pub async fn cancelled(&self) {
+        match &self.shared {
+            Some(shared) => shared.token.cancelled().await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// This attempt's copy of the call's properties. What it writes reaches the caller only if it
+    /// wins. Empty, and read by nobody, if the call was given none.
+    pub fn properties(&self) -> Properties {
+        self.shared
+            .as_ref()
+            .map_or_else(Properties::new, |shared| shared.properties.clone())
+    }
+
+    /// When the caller stops waiting, on the clock of the call, if it said so.
+    pub fn deadline(&self) -> Option<Instant> {
+        self.shared.as_ref().and_then(|shared| shared.deadline)
+    }
+}
+
+/// Numbers the attempts of one execution, across every call that shares it.
+///
+/// ```
+/// use hedgerow::AttemptCounter;
+///
+/// let counter = AttemptCounter::new();
+/// assert_eq!((counter.next(), counter.clone().next()), (0, 1));
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct AttemptCounter(Arc<AtomicU32>);
+
+impl AttemptCounter {
+    /// Starts at 0.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Takes the next number.
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "it never ends and takes `&self`"
+    )]
+    pub fn next(&self) -> u32 {
+        self.0.fetch_add(1, Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,376 @@
+//! One call before it is awaited: what the policy does not say.
+
+use std::borrow::Borrow;
+use std::future::{Future, IntoFuture};
+use std::sync::Arc;
+use std::time::Duration;
+
+use hedgerow_core::Delay;
+use tokio_util::sync::CancellationToken;
+
+use crate::attempt::{Attempt, AttemptCounter};
+use crate::drive::{Hedged, SharedRules, SpawnedAttempt, Spawner, TokioSpawner, Work};
+use crate::hedge::Hedge;
+use crate::properties::Properties;
+use crate::report::{Cancelled, Failure, Settle};
+use crate::rules::{
+    CancelWith, DelayWith, Discarded, ExhaustedBy, Handle, NextAction, NextActionBy, NextHedge,
+    OnDiscard, OnHedge, OnHedgeAsync, Rejection, Rules,
+};
+
+/// One hedged call: await it for the result, or [`settle`](HedgedCall::settle) it for a report.
+///
+/// Attempts run inside the caller's task: nothing is spawned, nothing needs to be `'static` or
+/// `Send`, and dropping the call drops every attempt. A call that is answered by its primary, with
+/// none of the setters below, allocates nothing.
+#[derive(Clone, Debug)]
+#[must_use = "a hedged call does nothing until it is awaited"]
+pub struct HedgedCall<P, F, R> {
+    policy: P,
+    work: F,
+    rules: R,
+    extras: Option<Box<Extras>>,
+}
+
+/// What few calls need: kept behind one pointer, and none at all for the others.
+#[derive(Clone, Debug)]
+pub(crate) struct Extras {
+    pub(crate) token: Option<CancellationToken>,
+    pub(crate) properties: Option<Properties>,
+    pub(crate) counter: Option<AttemptCounter>,
+    pub(crate) deadline: Option<Duration>,
+    pub(crate) idempotent: bool,
+    pub(crate) tracked: bool,
+    pub(crate) settle: bool,
+    pub(crate) spawned: bool,
+}
+
+impl Default for Extras {
+    fn default() -> Self {
+        Self {
+            token: None,
+            properties: None,
+            counter: None,
+            deadline: None,
+            idempotent: true,
+            tracked: false,
+            settle: false,
+            spawned: false,
+        }
+    }
+}
+
+impl<P, F, R: Default> HedgedCall<P, F, R> {
+    pub(crate) fn new(policy: P, work: F) -> Self {
+        Self {
+            policy,
+            work,
+            rules: R::default(),
+            extras: None,
+        }
+    }
+}
+
+/// How the call is cancelled, what it carries, how it runs.
+impl<P, F, R> HedgedCall<P, F, R> {
+    fn extra(mut self, set: impl FnOnce(&mut Extras)) -> Self {
+        set(self.extras.get_or_insert_default());
+        self
+    }
+
+    /// Whether the work may run more than once (default: yes). If not, no attempt starts while
+    /// another may be in flight, and only a rejection that is handled is followed by another
+    /// attempt (T34-T36).
+    pub fn idempotent(self, idempotent: bool) -> Self {
+        self.extra(|extras| extras.idempotent = idempotent)
+    }
+
+    /// When the caller stops waiting, counted from the start of the call. No hedge starts at or
+    /// after it, and attempts can read it; it does not end the call, a timeout around it does.
+    pub fn deadline(self, after: Duration) -> Self {
+        self.extra(|extras| extras.deadline = Some(after))
+    }
+
+    /// Gives each attempt a token of its own; see [`Attempt::token`].
+    pub fn tokens(self) -> Self {
+        self.extra(|extras| extras.tracked = true)
+    }
+
+    /// Gives each attempt a copy of these properties and merges the winner's back.
+    pub fn properties(self, properties: &Properties) -> Self {
+        self.extra(|extras| extras.properties = Some(properties.clone()))
+    }
+
+    /// Numbers the attempts of this call together with those of every call that shares `counter`.
+    pub fn counter(self, counter: &AttemptCounter) -> Self {
+        self.extra(|extras| extras.counter = Some(counter.clone()))
+    }
+
+    /// Ends the call when `token` fires: all attempts are told to stop and the result is
+    /// [`Cancelled`], as an error of the caller's own type. A call that is cancelled before it
+    /// starts runs nothing. An outcome accepted at the same moment wins over the token.
+    ///
+    /// Where `E` cannot be made from [`Cancelled`], [`settle`](HedgedCall::settle) first and use
+    /// [`Settle::cancel_on`].
+    #[expect(
+        clippy::type_complexity,
+        reason = "a function pointer that makes the error"
+    )]
+    pub fn cancel_on<E: From<Cancelled>>(
+        self,
+        token: &CancellationToken,
+    ) -> HedgedCall<P, F, CancelWith<R, fn() -> E>> {
+        let error: fn() -> E = || E::from(Cancelled);
+        self.watch(token).with(|rules| CancelWith(rules, error))
+    }
+
+    pub(crate) fn watch(self, token: &CancellationToken) -> Self {
+        self.extra(|extras| extras.token = Some(token.clone()))
+    }
+}
+
+/// What outcomes mean. Each setter replaces what an earlier one of the same name said.
+impl<P, F, R> HedgedCall<P, F, R> {
+    fn with<S>(self, wrap: impl FnOnce(R) -> S) -> HedgedCall<P, F, S> {
+        let Self {
+            policy,
+            work,
+            rules,
+            extras,
+        } = self;
+        HedgedCall {
+            policy,
+            work,
+            rules: wrap(rules),
+            extras,
+        }
+    }
+
+    /// Replaces the rules as a whole.
+    pub fn rules<S>(self, rules: S) -> HedgedCall<P, F, S> {
+        self.with(|_| rules)
+    }
+
+    /// Which outcomes are worth another attempt; all others decide the call. Values may be, too: a
+    /// response with status 503, say. Default: every error that is not a rejection.
+    ///
+    /// ```
+    /// use hedgerow::hedged;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() {
+    /// let status = hedged(|attempt| async move {
+    ///     Ok::<_, String>(if attempt.hedge_number() == 0 { 503 } else { 200 })
+    /// })
+    /// .handle(|outcome| !matches!(outcome, Ok(status) if *status < 500))
+    /// .await;
+    /// assert_eq!(status, Ok(200));
+    /// # }
+    /// ```
+    pub fn handle<T, E, H>(self, handle: H) -> HedgedCall<P, F, Handle<R, H>>
+    where
+        H: FnMut(&Result<T, E>) -> bool,
+    {
+        self.with(|rules| Handle(rules, handle))
+    }
+
+    /// Which errors say that the work never started. Default: none.
+    pub fn rejection<E, H>(self, is_rejection: H) -> HedgedCall<P, F, Rejection<R, H>>
+    where
+        H: FnMut(&E) -> bool,
+    {
+        self.with(|rules| Rejection(rules, is_rejection))
+    }
+
+    /// Chooses the failure to return when all attempts failed, by its hedge number, from the
+    /// failures in completion order.
+    pub fn exhausted<T, E, H>(self, choose: H) -> HedgedCall<P, F, ExhaustedBy<R, H>>
+    where
+        H: FnMut(&[Failure<T, E>]) -> u8,
+    {
+        self.with(|rules| ExhaustedBy(rules, choose))
+    }
+
+    /// What a hedge does instead of the same work; see [`NextAction`]. An `Err` ends the call.
+    pub fn next_action<T, E, A, H>(self, next: H) -> HedgedCall<P, F, NextActionBy<R, H>>
+    where
+        H: FnMut(&NextHedge<'_>) -> Result<NextAction<A, T, E>, E>,
+        A: Future<Output = Result<T, E>>,
+    {
+        self.with(|rules| NextActionBy(rules, next))
+    }
+
+    /// Tells each hedge just before it starts.
+    pub fn on_hedge<H>(self, hook: H) -> HedgedCall<P, F, OnHedge<R, H>>
+    where
+        H: FnMut(&NextHedge<'_>),
+    {
+        self.with(|rules| OnHedge(rules, hook))
+    }
+
+    /// Awaits this before each hedge starts. If another attempt decides the call meanwhile, the
+    /// hook is dropped and the hedge does not start.
+    pub fn on_hedge_async<H, K>(self, hook: H) -> HedgedCall<P, F, OnHedgeAsync<R, H>>
+    where
+        H: FnMut(&NextHedge<'_>) -> K,
+        K: Future<Output = ()>,
+    {
+        self.with(|rules| OnHedgeAsync(rules, hook))
+    }
+
+    /// The delay before each hedge, asked right after the previous attempt started.
+    pub fn delay_with<H>(self, delay: H) -> HedgedCall<P, F, DelayWith<R, H>>
+    where
+        H: FnMut(&NextHedge<'_>) -> Delay,
+    {
+        self.with(|rules| DelayWith(rules, delay))
+    }
+
+    /// Given every outcome that nobody will see, exactly once each; see [`Rules::on_discard`].
+    pub fn on_discard<T, E, H>(self, discard: H) -> HedgedCall<P, F, OnDiscard<R, H>>
+    where
+        H: FnMut(Discarded<T, E>),
+    {
+        self.with(|rules| OnDiscard(rules, discard))
+    }
+}
+
+/// The policy, for calls that own theirs.
+impl<F, R> HedgedCall<Hedge, F, R> {
+    /// How long to wait for an answer before the next attempt starts.
+    pub fn after(self, delay: Duration) -> Self {
+        self.policy(|hedge| hedge.delay(delay))
+    }
+
+    /// How many attempts beyond the primary may start: 0 to 10.
+    ///
+    /// # Panics
+    ///
+    /// If `hedges` is more than 10.
+    pub fn max_hedges(self, hedges: u32) -> Self {
+        self.policy(|hedge| hedge.max_hedges(hedges))
+    }
+
+    /// Changes the policy in any other way.
+    pub fn policy(mut self, change: impl FnOnce(Hedge) -> Hedge) -> Self {
+        self.policy = change(self.policy);
+        self
+    }
+}
+
+impl<P, F, R, Fut> HedgedCall<P, F, R>
+where
+    P: Borrow<Hedge>,
+    F: FnMut(Attempt) -> Fut,
+    Fut: Work,
+    R: Rules<Fut::Value, Fut::Error>,
+{
+    /// Resolves to a full report instead of the bare result.
+    pub fn settle(self) -> Settle<P, F, R> {
+        Settle(self.extra(|extras| extras.settle = true))
+    }
+
+    /// Runs every attempt as a task of its own on tokio's runtime.
+    ///
+    /// For work that computes between its awaits, so that attempts use more than one core, and for
+    /// losers that are to run on ([`Losers::Detach`](hedgerow_core::Losers::Detach)). Dropping the
+    /// call stops the tasks, unless the losers are detached. An attempt that is ready at once is
+    /// seen to be so one turn later. Say this last: rules that are set before it are also used by
+    /// attempts that outlive the call.
+    ///
+    /// # Panics
+    ///
+    /// Awaiting it outside a tokio runtime panics, as `tokio::spawn` does.
+    #[expect(
+        clippy::type_complexity,
+        reason = "the same call with both parts wrapped"
+    )]
+    pub fn spawned(
+        self,
+    ) -> HedgedCall<P, impl FnMut(Attempt) -> SpawnedAttempt<Fut, R>, SharedRules<R>>
+    where
+        Fut: Send + 'static,
+        Fut::Value: Send + 'static,
+        Fut::Error: Send + 'static,
+        R: Send + 'static,
+        R::Action: Send + 'static,
+    {
+        self.spawned_on(Arc::new(TokioSpawner))
+    }
+
+    /// The same as [`spawned`](HedgedCall::spawned), on any executor.
+    #[expect(
+        clippy::type_complexity,
+        reason = "the same call with both parts wrapped"
+    )]
+    pub fn spawned_on(
+        self,
+        spawner: Arc<dyn Spawner>,
+    ) -> HedgedCall<P, impl FnMut(Attempt) -> SpawnedAttempt<Fut, R>, SharedRules<R>>
+    where
+        Fut: Send + 'static,
+        Fut::Value: Send + 'static,
+        Fut::Error: Send + 'static,
+        R: Send + 'static,
+        R::Action: Send + 'static,
+    {
+        let call = self.extra(|extras| {
+            extras.spawned = true;
+            extras.tracked = true;
+        });
+        let Self {
+            policy,
+            mut work,
+            rules,
+            extras,
+        } = call;
+        let rules = SharedRules::new(rules, spawner, policy.borrow().policy().losers);
+        let shared = rules.clone();
+        let work = move |attempt: Attempt| {
+            SpawnedAttempt::new(work(attempt.clone()), attempt, shared.clone())
+        };
+        HedgedCall {
+            policy,
+            work,
+            rules,
+            extras,
+        }
+    }
+}
+
+impl<P, F, R, Fut> HedgedCall<P, F, R>
+where
+    P: Borrow<Hedge>,
+    F: FnMut(Attempt) -> Fut,
+    Fut: Work,
+    R: Rules<Fut::Value, Fut::Error>,
+{
+    #[inline]
+    pub(crate) fn start(self) -> Hedged<P, F, Fut, R> {
+        let Self {
+            policy,
+            work,
+            rules,
+            extras,
+        } = self;
+        Hedged::new(policy, work, rules, extras)
+    }
+}
+
+impl<P, F, R, Fut> IntoFuture for HedgedCall<P, F, R>
+where
+    P: Borrow<Hedge>,
+    F: FnMut(Attempt) -> Fut,
+    Fut: Work,
+    R: Rules<Fut::Value, Fut::Error>,
+{
+    type Output = Result<Fut::Value, Fut::Error>;
+    type IntoFuture = Hedged<P, F, Fut, R>;
+
+    /// # Panics
+    ///
+    /// If the policy detaches its losers and the call is not [`spawned`](HedgedCall::spawned).
+    #[inline]
+    fn into_future(self) -> Self::IntoFuture {
+        self.start()
+    }
+}

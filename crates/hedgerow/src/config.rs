@@ -1,0 +1,7 @@
+//! placeholder
+/// x
+#[derive(Debug)]
+pub struct HedgeConfig;
+/// x
+#[derive(Debug)]
+pub struct ConfigError;

@@ -1,0 +1,123 @@
+//! How an attempt starts: generator, hook, event, first poll (E9).
+
+use std::pin::Pin;
+use std::task::Context;
+
+use hedgerow_core::{Losers, Moment, Origin};
+
+use super::Work;
+use super::race::{Parts, Race, clock_of};
+use super::slots::Hedging;
+use crate::attempt::Attempt;
+use crate::rules::{NextAction, NextHedge, Rules};
+
+impl<Fut, R> Race<Fut, R>
+where
+    Fut: Work,
+    R: Rules<Fut::Value, Fut::Error>,
+{
+    /// Gets an attempt ready: the primary starts at once, a hedge when its hook has ended.
+    pub(super) fn prepare<F>(
+        mut self: Pin<&mut Self>,
+        parts: &mut Parts<'_, F, Fut, R>,
+        number: u8,
+        origin: Origin,
+        now: Moment,
+        cx: &mut Context<'_>,
+    ) where
+        F: FnMut(Attempt) -> Fut,
+    {
+        let attempt = self.make_attempt(parts, number);
+        let mut action = NextAction::Repeat;
+        let mut hook = None;
+        if origin != Origin::Primary {
+            let next = NextHedge::new(&attempt, Some(origin));
+            let this = self.as_mut().project();
+            action = match parts.rules.next_action(&next) {
+                Ok(NextAction::Stop) => return this.call.declined(parts.hedge.policy(), now),
+                Ok(action) => action,
+                Err(error) => {
+                    *this.outcome = Some(Err(error));
+                    return this.call.abort(parts.hedge.policy(), None, now);
+                }
+            };
+            hook = parts.rules.on_hedge(&next);
+        }
+        let this = self.as_mut().project();
+        *this.prepared = Some((attempt, action));
+        if let Some(hook) = hook {
+            let hook = this.hook.insert(Box::pin(hook));
+            if hook.as_mut().poll(cx).is_pending() {
+                return;
+            }
+            *this.hook = None;
+        }
+        self.begin(parts, now, cx);
+    }
+
+    /// Starts the prepared attempt and polls it once (E6).
+    pub(super) fn begin<F>(
+        mut self: Pin<&mut Self>,
+        parts: &mut Parts<'_, F, Fut, R>,
+        now: Moment,
+        cx: &mut Context<'_>,
+    ) where
+        F: FnMut(Attempt) -> Fut,
+    {
+        let this = self.as_mut().project();
+        let Some((attempt, action)) = this.prepared.take() else {
+            return;
+        };
+        let number = attempt.hedge_number();
+        if let Some(shared) = attempt.shared() {
+            if let Some(properties) = parts.extras.and_then(|extras| extras.properties.as_ref()) {
+                shared.properties.copy_from(properties);
+            }
+            this.attempts.push(attempt.clone());
+        }
+        this.call.started(parts.hedge.policy(), now);
+        *this.polling = Some(number);
+        match action {
+            NextAction::Repeat if number == 0 => parts.primary.set(Some((parts.work)(attempt))),
+            NextAction::Repeat => {
+                this.slots.put(
+                    number,
+                    Hedging::Repeat {
+                        work: (parts.work)(attempt),
+                    },
+                );
+            }
+            NextAction::Run(action) => this.slots.put(number, Hedging::Run { action }),
+            NextAction::Answer(outcome) => {
+                this.slots.put(
+                    number,
+                    Hedging::Answer {
+                        outcome: Some(outcome),
+                    },
+                );
+            }
+            NextAction::Stop => {}
+        }
+        self.poll_attempt(parts, number, now, cx);
+    }
+
+    fn make_attempt<F>(&self, parts: &Parts<'_, F, Fut, R>, hedge: u8) -> Attempt {
+        let extras = parts.extras;
+        let counter = extras.and_then(|extras| extras.counter.as_ref());
+        let number = counter.map_or(u32::from(hedge), |counter| counter.next());
+        let deadline = extras.and_then(|extras| extras.deadline);
+        let tracked = extras.is_some_and(|extras| {
+            extras.tracked || extras.token.is_some() || extras.properties.is_some()
+        });
+        if tracked || deadline.is_some() || parts.hedge.policy().losers != Losers::Drop {
+            let deadline = deadline.and_then(|after| self.origin.checked_add(after));
+            debug_assert!(
+                clock_of(parts.hedge).now() >= self.origin,
+                "time goes forward"
+            );
+            Attempt::tracked(number, hedge, deadline)
+        } else {
+            Attempt::numbered(number, hedge)
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! The async front: drives the engine's `Call` with futures.
+//!
+//! [`future`] is the fast path: the primary alone, nothing allocated, no clock read before the
+//! first `Pending`. [`race`] is everything else, behind one box that is made when something is to
+//! be decided: a hedge is due, an attempt failed, or somebody watches the call.
+
+mod future;
+mod launch;
+mod leave;
+mod race;
+mod slots;
+mod spawn;
+
+use std::future::Future;
+
+pub use future::Hedged;
+pub(crate) use leave::Ending;
+pub(crate) use spawn::Late;
+pub(crate) use spawn::TokioSpawner;
+pub use spawn::{SharedRules, SpawnedAttempt, Spawner, Task};
+
+/// The future of an attempt: any future of a `Result`. Implemented for all of them.
+pub trait Work: Future<Output = Result<Self::Value, Self::Error>> {
+    /// The value of a good outcome.
+    type Value;
+    /// The error of a bad one.
+    type Error;
+}
+
+impl<F, T, E> Work for F
+where
+    F: Future<Output = Result<T, E>> + ?Sized,
+{
+    type Value = T;
+    type Error = E;
+}

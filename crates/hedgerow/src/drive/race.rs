@@ -1,0 +1,334 @@
+//! The race: every attempt of a call that did not end with its primary's first answer.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Instant;
+
+use hedgerow_core::{Call, Delay, Losers, Moment, Step, Terms, Verdict};
+use pin_project_lite::pin_project;
+use tokio_util::sync::WaitForCancellationFutureOwned;
+
+use super::Work;
+use super::leave::Ending;
+use super::slots::{Caught, HedgeOf, Slots, poll_caught};
+use crate::attempt::Attempt;
+use crate::call::Extras;
+use crate::clock::{Clock, Sleep, TokioClock};
+use crate::hedge::Hedge;
+use crate::report::Failure;
+use crate::rules::{Discarded, NextAction, NextHedge, Rules, judge};
+
+/// The parts of the call that live in its future, lent to the race for one turn.
+pub(super) struct Parts<'a, F, Fut, R> {
+    pub(super) hedge: &'a Hedge,
+    pub(super) work: &'a mut F,
+    pub(super) rules: &'a mut R,
+    pub(super) extras: Option<&'a Extras>,
+    pub(super) primary: Pin<&'a mut Option<Fut>>,
+}
+
+/// A hedge whose hook has not ended yet.
+pub(super) type Prepared<Fut, R> = (
+    Attempt,
+    NextAction<
+        <R as Rules<<Fut as Work>::Value, <Fut as Work>::Error>>::Action,
+        <Fut as Work>::Value,
+        <Fut as Work>::Error,
+    >,
+);
+
+/// Which attempts of this turn are still to be polled.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Scan {
+    All,
+    /// The primary was polled on the fast path in this very turn.
+    None,
+}
+
+pin_project! {
+    pub(super) struct Race<Fut, R>
+    where
+        Fut: Work,
+        R: Rules<Fut::Value, Fut::Error>,
+    {
+        pub(super) call: Call,
+        // What the engine's moments are counted from.
+        pub(super) origin: Instant,
+        #[pin]
+        pub(super) slots: Slots<HedgeOf<Fut, R::Action>>,
+        // The attempts of a call that tracks them, by hedge number; empty otherwise.
+        pub(super) attempts: Vec<Attempt>,
+        pub(super) failures: Vec<Failure<Fut::Value, Fut::Error>>,
+        // The accepted outcome, or the error that hedging itself failed with.
+        pub(super) outcome: Option<Result<Fut::Value, Fut::Error>>,
+        pub(super) prepared: Option<Prepared<Fut, R>>,
+        pub(super) hook: Option<Pin<Box<R::Hook>>>,
+        timer: Option<(Moment, Sleep)>,
+        cancelled: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
+        // Whose poll is under way: whom a panic belongs to.
+        pub(super) polling: Option<u8>,
+        scan: Scan,
+    }
+}
+
+/// The clock that the policy names, or tokio's.
+pub(super) fn clock_of(hedge: &Hedge) -> &dyn Clock {
+    hedge.own_clock().map_or(&TokioClock, Arc::as_ref)
+}
+
+impl<Fut, R> Race<Fut, R>
+where
+    Fut: Work,
+    R: Rules<Fut::Value, Fut::Error>,
+{
+    fn new(call: Call, origin: Instant, scan: Scan) -> Self {
+        Self {
+            call,
+            origin,
+            slots: Slots::new(),
+            attempts: Vec::new(),
+            failures: Vec::new(),
+            outcome: None,
+            prepared: None,
+            hook: None,
+            timer: None,
+            cancelled: None,
+            polling: None,
+            scan,
+        }
+    }
+
+    /// A race in which nothing has started.
+    pub(super) fn fresh(hedge: &Hedge, extras: Option<&Extras>) -> Pin<Box<Self>> {
+        let policy = hedge.policy();
+        assert!(
+            policy.losers != Losers::Detach || extras.is_some_and(|extras| extras.spawned),
+            "losers = detach: attempts that outlive the call need tasks of their own; add \
+             `.spawned()` to the call"
+        );
+        let terms = extras.map_or_else(Terms::default, |extras| Terms {
+            idempotent: extras.idempotent,
+            deadline: extras.deadline.map_or(Moment::NEVER, Moment::from),
+            log: extras.settle,
+        });
+        let call = Call::new(policy, terms);
+        let mut race = Self::new(call, clock_of(hedge).now(), Scan::All);
+        let token = extras.and_then(|extras| extras.token.clone());
+        race.cancelled = token.map(|token| Box::pin(token.cancelled_owned()));
+        Box::pin(race)
+    }
+
+    /// A race whose primary started on the fast path and was polled in this turn. `delay` is that
+    /// of the first hedge, if it was asked for.
+    pub(super) fn resumed(hedge: &Hedge, origin: Instant, delay: Option<Delay>) -> Pin<Box<Self>> {
+        let policy = hedge.policy();
+        let mut call = Call::new(policy, Terms::default());
+        let start = call.step(policy, Moment::ZERO);
+        debug_assert!(
+            matches!(start, Step::Start { attempt: 0, .. }),
+            "a call starts with it"
+        );
+        call.started(policy, Moment::ZERO);
+        if let Some(delay) = delay {
+            call.delay(delay);
+        }
+        Box::pin(Self::new(call, origin, Scan::None))
+    }
+
+    /// The primary failed on the fast path.
+    pub(super) fn primary_failed(
+        self: Pin<&mut Self>,
+        hedge: &Hedge,
+        verdict: Verdict,
+        outcome: Result<Fut::Value, Fut::Error>,
+    ) {
+        let this = self.project();
+        let now = moment(hedge, *this.origin);
+        this.call.finished(hedge.policy(), 0, verdict, now);
+        this.failures.push(Failure::new(0, now, Ok(outcome)));
+    }
+
+    /// One turn: what ended, who cancelled, what is next (E3, E4).
+    pub(super) fn poll<F>(
+        mut self: Pin<&mut Self>,
+        mut parts: Parts<'_, F, Fut, R>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Ending<Fut::Value, Fut::Error>>
+    where
+        F: FnMut(Attempt) -> Fut,
+    {
+        let mut now = moment(parts.hedge, self.origin);
+        if std::mem::replace(self.as_mut().project().scan, Scan::All) == Scan::All {
+            self.as_mut().poll_running(&mut parts, now, cx);
+        }
+        self.as_mut().poll_cancelled(parts.hedge, now, cx);
+        self.as_mut().poll_hook(&mut parts, now, cx);
+        loop {
+            let policy = parts.hedge.policy();
+            match self.as_mut().project().call.step(policy, now) {
+                Step::AskDelay { hedge } => self.as_mut().ask_delay(&mut parts, hedge),
+                Step::Start { attempt, origin } => {
+                    self.as_mut().prepare(&mut parts, attempt, origin, now, cx);
+                }
+                Step::Release => self.as_mut().release(&mut parts, now),
+                Step::Finish(decision) => {
+                    return Poll::Ready(self.finish(&mut parts, decision));
+                }
+                Step::Wait { until } => {
+                    if self
+                        .as_mut()
+                        .poll_timer(parts.hedge, until, cx)
+                        .is_pending()
+                    {
+                        return Poll::Pending;
+                    }
+                    now = moment(parts.hedge, self.origin).max(until);
+                }
+            }
+        }
+    }
+
+    /// Polls the running attempts in launch order, until one decides (E3).
+    fn poll_running<F>(
+        mut self: Pin<&mut Self>,
+        parts: &mut Parts<'_, F, Fut, R>,
+        now: Moment,
+        cx: &mut Context<'_>,
+    ) {
+        let decided = self.call.decision().is_some();
+        for attempt in 0..self.call.started_attempts() {
+            if self.call.is_running(attempt) {
+                self.as_mut().poll_attempt(parts, attempt, now, cx);
+            }
+            if !decided && self.call.decision().is_some() {
+                break;
+            }
+        }
+    }
+
+    /// Polls one attempt, and takes its outcome if it ended.
+    pub(super) fn poll_attempt<F>(
+        mut self: Pin<&mut Self>,
+        parts: &mut Parts<'_, F, Fut, R>,
+        attempt: u8,
+        now: Moment,
+        cx: &mut Context<'_>,
+    ) {
+        let panics = parts.hedge.policy().panics;
+        *self.as_mut().project().polling = Some(attempt);
+        let polled = match attempt {
+            0 => parts
+                .primary
+                .as_mut()
+                .as_pin_mut()
+                .map(|fut| poll_caught(fut, panics, cx)),
+            _ => {
+                let slots = self.as_mut().project().slots;
+                slots.get(attempt).map(|fut| poll_caught(fut, panics, cx))
+            }
+        };
+        *self.as_mut().project().polling = None;
+        if let Some(Poll::Ready(caught)) = polled {
+            match attempt {
+                0 => parts.primary.set(None),
+                _ => self.as_mut().project().slots.clear(attempt),
+            }
+            self.take(parts, attempt, caught, now);
+        }
+    }
+
+    /// An attempt ended: judges its outcome, and keeps or discards it.
+    fn take<F>(
+        self: Pin<&mut Self>,
+        parts: &mut Parts<'_, F, Fut, R>,
+        attempt: u8,
+        caught: Caught<Fut::Value, Fut::Error>,
+        now: Moment,
+    ) {
+        let this = self.project();
+        let policy = parts.hedge.policy();
+        let late = this.call.decision().is_some();
+        let verdict = match &caught {
+            Err(_) => Verdict::PANICKED,
+            // Nobody asks what a discarded outcome is worth.
+            Ok(_) if late => Verdict::ACCEPTED,
+            Ok(outcome) => judge(parts.rules, attempt, outcome, policy.hedge_rejections),
+        };
+        let decides = this.call.finished(policy, attempt, verdict, now);
+        match caught {
+            Ok(outcome) if decides => *this.outcome = Some(outcome),
+            Ok(outcome) if late => parts.rules.on_discard(Discarded::new(attempt, outcome)),
+            Err(_) if late => {}
+            caught => this.failures.push(Failure::new(attempt, now, caught)),
+        }
+    }
+
+    fn poll_cancelled(self: Pin<&mut Self>, hedge: &Hedge, now: Moment, cx: &mut Context<'_>) {
+        let this = self.project();
+        if let Some(cancelled) = this.cancelled
+            && cancelled.as_mut().poll(cx).is_ready()
+        {
+            *this.cancelled = None;
+            this.call.cancel(hedge.policy(), now);
+        }
+    }
+
+    /// Waits for the hook of a prepared hedge; starts the hedge when it ends (A27).
+    fn poll_hook<F>(
+        mut self: Pin<&mut Self>,
+        parts: &mut Parts<'_, F, Fut, R>,
+        now: Moment,
+        cx: &mut Context<'_>,
+    ) where
+        F: FnMut(Attempt) -> Fut,
+    {
+        let this = self.as_mut().project();
+        if this.call.decision().is_some() {
+            // A hedge that has not started never will.
+            *this.hook = None;
+            *this.prepared = None;
+        } else if let Some(hook) = this.hook
+            && hook.as_mut().poll(cx).is_ready()
+        {
+            *this.hook = None;
+            self.begin(parts, now, cx);
+        }
+    }
+
+    fn ask_delay<F>(self: Pin<&mut Self>, parts: &mut Parts<'_, F, Fut, R>, hedge: u8) {
+        let next = Attempt::plain(hedge);
+        let asked = parts.rules.delay(&NextHedge::new(&next, None));
+        let delay = asked.unwrap_or_else(|| parts.hedge.policy().schedule.delay(hedge));
+        self.project().call.delay(delay);
+    }
+
+    /// Ready when `until` has come; arms or moves the timer as needed.
+    fn poll_timer(
+        self: Pin<&mut Self>,
+        hedge: &Hedge,
+        until: Moment,
+        cx: &mut Context<'_>,
+    ) -> Poll<()> {
+        let this = self.project();
+        if this.timer.as_ref().is_none_or(|(at, _)| *at != until) {
+            let since_origin = until.since(Moment::ZERO);
+            let deadline = match until.is_never() {
+                true => None,
+                false => this.origin.checked_add(since_origin),
+            };
+            let sleep = |deadline| (until, clock_of(hedge).sleep_until(deadline));
+            *this.timer = deadline.map(sleep);
+        }
+        match this.timer {
+            Some((_, sleep)) => sleep.as_mut().poll(cx),
+            None => Poll::Pending,
+        }
+    }
+}
+
+/// What time it is, as the engine counts.
+pub(super) fn moment(hedge: &Hedge, origin: Instant) -> Moment {
+    Moment::from(clock_of(hedge).now().saturating_duration_since(origin))
+}

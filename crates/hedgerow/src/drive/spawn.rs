@@ -1,0 +1,297 @@
+//! Spawned placement: each attempt is a task of its own.
+
+use std::fmt;
+use std::future::Future;
+use std::panic::resume_unwind;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, ready};
+use std::time::Instant;
+
+use hedgerow_core::{Call, Delay, Event, Losers, Moment, Panics};
+use tokio::sync::oneshot;
+
+use super::Work;
+use super::race::clock_of;
+use super::slots::{Caught, poll_caught};
+use crate::attempt::Attempt;
+use crate::hedge::Hedge;
+use crate::report::Failure;
+use crate::rules::{Discarded, Judged, NextAction, NextHedge, Rules};
+
+/// Starts tasks: where the attempts of a spawned call run.
+///
+/// Tokio's is the default of [`HedgedCall::spawned`](crate::HedgedCall::spawned).
+pub trait Spawner: fmt::Debug + Send + Sync {
+    /// Runs this task to its end, somewhere else.
+    fn spawn(&self, task: Task);
+}
+
+/// A task for a [`Spawner`].
+pub type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// Tokio's runtime: the one in whose context the call is polled.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct TokioSpawner;
+
+impl Spawner for TokioSpawner {
+    fn spawn(&self, task: Task) {
+        tokio::spawn(task);
+    }
+}
+
+/// The rules of a spawned call, shared with attempts that may outlive it.
+#[derive(Debug)]
+pub struct SharedRules<R> {
+    rules: Arc<Mutex<R>>,
+    spawner: Arc<dyn Spawner>,
+    detach: bool,
+}
+
+impl<R> Clone for SharedRules<R> {
+    fn clone(&self) -> Self {
+        let (rules, spawner) = (Arc::clone(&self.rules), Arc::clone(&self.spawner));
+        Self {
+            rules,
+            spawner,
+            detach: self.detach,
+        }
+    }
+}
+
+impl<R> SharedRules<R> {
+    pub(crate) fn new(rules: R, spawner: Arc<dyn Spawner>, losers: Losers) -> Self {
+        let detach = losers == Losers::Detach;
+        Self {
+            rules: Arc::new(Mutex::new(rules)),
+            spawner,
+            detach,
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, R> {
+        // A hook that panicked has told its caller; the next one is called all the same.
+        self.rules.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<T, E, R> Rules<T, E> for SharedRules<R>
+where
+    T: Send + 'static,
+    E: Send + 'static,
+    R: Rules<T, E> + Send + 'static,
+    R::Action: Send + 'static,
+{
+    type Action = SpawnedAttempt<R::Action, R>;
+    type Hook = R::Hook;
+
+    fn handle(&mut self, judged: Judged<'_, T, E>) -> bool {
+        self.lock().handle(judged)
+    }
+
+    fn is_rejection(&mut self, error: &E) -> bool {
+        self.lock().is_rejection(error)
+    }
+
+    fn exhausted(&mut self, failures: &[Failure<T, E>]) -> Option<u8> {
+        self.lock().exhausted(failures)
+    }
+
+    fn next_action(&mut self, next: &NextHedge<'_>) -> Result<NextAction<Self::Action, T, E>, E> {
+        let action = self.lock().next_action(next)?;
+        Ok(match action {
+            NextAction::Repeat => NextAction::Repeat,
+            NextAction::Answer(outcome) => NextAction::Answer(outcome),
+            NextAction::Stop => NextAction::Stop,
+            NextAction::Run(action) => NextAction::Run(SpawnedAttempt::new(
+                action,
+                next.attempt().clone(),
+                self.clone(),
+            )),
+        })
+    }
+
+    fn on_hedge(&mut self, next: &NextHedge<'_>) -> Option<Self::Hook> {
+        self.lock().on_hedge(next)
+    }
+
+    fn delay(&mut self, next: &NextHedge<'_>) -> Option<Delay> {
+        self.lock().delay(next)
+    }
+
+    fn on_discard(&mut self, discarded: Discarded<T, E>) {
+        self.lock().on_discard(discarded);
+    }
+
+    fn cancelled(&mut self) -> Option<E> {
+        self.lock().cancelled()
+    }
+}
+
+/// An attempt that runs as a task of its own, from its first poll on.
+///
+/// Dropping it stops the task, unless losers are detached: then the task runs on, and its outcome
+/// goes to `on_discard`.
+pub struct SpawnedAttempt<Fut: Work, R>
+where
+    R: Rules<Fut::Value, Fut::Error>,
+{
+    state: State<Fut>,
+    attempt: Attempt,
+    rules: SharedRules<R>,
+}
+
+enum State<Fut: Work> {
+    Ready(Fut),
+    Running(oneshot::Receiver<Caught<Fut::Value, Fut::Error>>),
+    Over,
+}
+
+// The future is moved into its task before it is ever polled; nothing here is pinned.
+impl<Fut: Work, R: Rules<Fut::Value, Fut::Error>> Unpin for SpawnedAttempt<Fut, R> {}
+
+impl<Fut: Work, R: Rules<Fut::Value, Fut::Error>> SpawnedAttempt<Fut, R> {
+    pub(crate) fn new(work: Fut, attempt: Attempt, rules: SharedRules<R>) -> Self {
+        Self {
+            state: State::Ready(work),
+            attempt,
+            rules,
+        }
+    }
+}
+
+impl<Fut, R> Future for SpawnedAttempt<Fut, R>
+where
+    Fut: Work + Send + 'static,
+    Fut::Value: Send + 'static,
+    Fut::Error: Send + 'static,
+    R: Rules<Fut::Value, Fut::Error> + Send + 'static,
+{
+    type Output = Result<Fut::Value, Fut::Error>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        if let State::Ready(_) = self.state {
+            let State::Ready(work) = std::mem::replace(&mut self.state, State::Over) else {
+                unreachable!("it was ready just now")
+            };
+            let (sender, outcome) = oneshot::channel();
+            let (attempt, rules) = (self.attempt.clone(), self.rules.clone());
+            self.state = State::Running(outcome);
+            self.rules
+                .spawner
+                .spawn(Box::pin(run(work, attempt, rules, sender)));
+        }
+        let State::Running(outcome) = &mut self.state else {
+            panic!("`SpawnedAttempt` polled after completion");
+        };
+        let received = ready!(Pin::new(outcome).poll(cx));
+        self.state = State::Over;
+        match received {
+            Ok(Ok(outcome)) => Poll::Ready(outcome),
+            Ok(Err(panic)) => resume_unwind(panic),
+            Err(_) => panic!("the task of an attempt was dropped: its runtime has shut down"),
+        }
+    }
+}
+
+impl<Fut: Work, R: Rules<Fut::Value, Fut::Error>> Drop for SpawnedAttempt<Fut, R> {
+    fn drop(&mut self) {
+        if let State::Running(outcome) = &mut self.state {
+            // The task stops when it sees this, unless it is detached.
+            outcome.close();
+            if let Ok(caught) = outcome.try_recv() {
+                too_late(caught, &self.attempt, &self.rules);
+            }
+        }
+    }
+}
+
+impl<Fut: Work, R: Rules<Fut::Value, Fut::Error>> fmt::Debug for SpawnedAttempt<Fut, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SpawnedAttempt")
+            .field("attempt", &self.attempt)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The task of an attempt: ends with the work, or when nobody waits for it and it is not detached.
+async fn run<Fut, R>(
+    work: Fut,
+    attempt: Attempt,
+    rules: SharedRules<R>,
+    mut sender: oneshot::Sender<Caught<Fut::Value, Fut::Error>>,
+) where
+    Fut: Work,
+    R: Rules<Fut::Value, Fut::Error>,
+{
+    let caught = {
+        let mut work = std::pin::pin!(work);
+        std::future::poll_fn(|cx| {
+            if !rules.detach && sender.poll_closed(cx).is_ready() {
+                return Poll::Ready(None);
+            }
+            poll_caught(work.as_mut(), Panics::AsFailure, cx).map(Some)
+        })
+        .await
+    };
+    if let Some(Err(caught)) = caught.map(|caught| sender.send(caught)) {
+        too_late(caught, &attempt, &rules);
+    }
+}
+
+/// The call was decided without this outcome: discards it, and tells the observer that a
+/// detached attempt has ended.
+fn too_late<T, E, R: Rules<T, E>>(caught: Caught<T, E>, attempt: &Attempt, rules: &SharedRules<R>) {
+    if let Some(late) = attempt.shared().and_then(|shared| shared.late.get()) {
+        late.tell(attempt.hedge_number());
+    }
+    if let Ok(outcome) = caught {
+        rules
+            .lock()
+            .on_discard(Discarded::new(attempt.hedge_number(), outcome));
+    }
+}
+
+/// Where a detached attempt reports its end.
+pub(crate) struct Late {
+    call: u64,
+    hedge: Hedge,
+    origin: Instant,
+    started: Moment,
+}
+
+impl Late {
+    pub(super) fn new(hedge: &Hedge, call: &Call, attempt: u8, origin: Instant) -> Self {
+        let started = call.started_at(attempt).unwrap_or(Moment::ZERO);
+        Self {
+            call: call.id(),
+            hedge: hedge.clone(),
+            origin,
+            started,
+        }
+    }
+
+    fn tell(&self, attempt: u8) {
+        let Some(observer) = &self.hedge.policy().observer else {
+            return;
+        };
+        let now = clock_of(&self.hedge)
+            .now()
+            .saturating_duration_since(self.origin);
+        let now = Moment::from(now);
+        observer.event(&Event::late(
+            self.call,
+            attempt,
+            now,
+            now.since(self.started),
+        ));
+    }
+}
+
+impl fmt::Debug for Late {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Late")
+            .field("call", &self.call)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,265 @@
+//! The policy that people keep: `Hedge`.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hedgerow_core::{
+    Budget, Delay, Exhausted, ExtraLoad, FailureStart, InvalidOption, Losers, MaxHedges, Observer,
+    Panics, Policy, RatioBudget, RejectedHedge, Schedule,
+};
+
+use crate::attempt::Attempt;
+use crate::call::HedgedCall;
+use crate::clock::Clock;
+use crate::rules::Defaults;
+
+/// A hedging policy: when to start another attempt, how many, and what to do with the losers.
+///
+/// Plain data without type parameters: keep one per dependency, share it by reference or clone it
+/// (clones share the budget). The parts that need the caller's types join at the call, see
+/// [`HedgedCall`].
+///
+/// | option | default | set by |
+/// |---|---|---|
+/// | delay | after 2 s | [`after`](Hedge::after), [`delay`](Hedge::delay) |
+/// | `max_hedges` | 1 | [`max_hedges`](Hedge::max_hedges) |
+/// | `failure_start` | `Launch` | [`failure_start`](Hedge::failure_start) |
+/// | `exhausted` | `Primary` | [`exhausted`](Hedge::exhausted) |
+/// | `losers` | `Drop` | [`losers`](Hedge::losers) |
+/// | `rejected_hedge` | `Stop` | [`rejected_hedge`](Hedge::rejected_hedge) |
+/// | `hedge_rejections` | false | [`hedge_rejections`](Hedge::hedge_rejections) |
+/// | `panics` | `Propagate` | [`panics`](Hedge::panics) |
+/// | `max_extra_load` | no bound | [`max_extra_load`](Hedge::max_extra_load) |
+///
+/// Setters that can be given an impossible number panic and say what would be right, as for any
+/// literal mistake in a program; numbers that come from outside go through `HedgeConfig` (feature
+/// `serde`), which reports every mistake at once as an error.
+///
+/// ```
+/// use std::time::Duration;
+/// use hedgerow::Hedge;
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() {
+/// let hedge = Hedge::after(Duration::from_millis(50)).max_hedges(2).max_extra_load(0.05);
+/// let answer: Result<u32, String> = hedge.call(|_| async { Ok(42) }).await;
+/// assert_eq!(answer, Ok(42));
+/// # }
+/// ```
+#[derive(Clone, Default)]
+#[must_use = "a policy does nothing until something is called through it"]
+pub struct Hedge {
+    policy: Policy,
+    clock: Option<Arc<dyn Clock>>,
+}
+
+impl Hedge {
+    /// One hedge if there is no answer after `delay`. A good first value is the latency that 95 of
+    /// 100 calls stay under. Zero starts all attempts at once; [`Duration::MAX`] means never.
+    pub fn after(delay: Duration) -> Self {
+        Self::default().delay(Delay::After(delay))
+    }
+
+    /// Structured concurrency: `attempts` in total, the next one `after` the start of the latest
+    /// or as soon as all that started have failed; the first failure is returned; losers are told
+    /// to stop and waited for (rules K1 to K33).
+    ///
+    /// # Panics
+    ///
+    /// If `attempts` is 0 or more than 11.
+    pub fn structured(after: Duration, attempts: u32) -> Self {
+        let mut hedge = Self::after(after)
+            .failure_start(FailureStart::LaunchWhenIdle)
+            .exhausted(Exhausted::First)
+            .losers(Losers::Join { grace: None })
+            .rejected_hedge(RejectedHedge::Hedge)
+            .hedge_rejections(true);
+        hedge.policy.max_hedges = literal(MaxHedges::from_total(attempts));
+        hedge
+    }
+
+    /// A pipeline strategy: one hedge after two seconds or at a failure; the primary's failure is
+    /// returned; losers are dropped; a rejection is judged by the predicate alone, so that an
+    /// unhandled one of a hedge ends the call (rules T1 to T54).
+    pub fn strategy() -> Self {
+        Self::default().rejected_hedge(RejectedHedge::Decide)
+    }
+
+    /// A threaded policy: one extra attempt after two seconds or at a failure; the latest failure
+    /// is returned; losers run on in the background (rules M1 to M22). Calls must be
+    /// [`spawned`](HedgedCall::spawned).
+    pub fn abandoning() -> Self {
+        Self::default()
+            .exhausted(Exhausted::Last)
+            .losers(Losers::Detach)
+            .rejected_hedge(RejectedHedge::Hedge)
+            .hedge_rejections(true)
+    }
+
+    /// When the next attempt is due: a [`Delay`], a [`Duration`], or a list with one delay per
+    /// hedge whose last entry repeats.
+    pub fn delay(mut self, schedule: impl Into<Schedule>) -> Self {
+        self.policy.schedule = schedule.into();
+        self
+    }
+
+    /// How many attempts beyond the primary may start: 0 (no hedging) to 10.
+    ///
+    /// # Panics
+    ///
+    /// If `hedges` is more than 10.
+    pub fn max_hedges(mut self, hedges: u32) -> Self {
+        self.policy.max_hedges = literal(MaxHedges::new(hedges));
+        self
+    }
+
+    /// What a handled failure does while hedges are left.
+    pub fn failure_start(mut self, failure_start: FailureStart) -> Self {
+        self.policy.failure_start = failure_start;
+        self
+    }
+
+    /// Which failure is returned when every attempt has failed.
+    pub fn exhausted(mut self, exhausted: Exhausted) -> Self {
+        self.policy.exhausted = exhausted;
+        self
+    }
+
+    /// What happens to attempts that still run at the decision.
+    pub fn losers(mut self, losers: Losers) -> Self {
+        self.policy.losers = losers;
+        self
+    }
+
+    /// What a hedge that was rejected before it started means.
+    pub fn rejected_hedge(mut self, rejected_hedge: RejectedHedge) -> Self {
+        self.policy.rejected_hedge = rejected_hedge;
+        self
+    }
+
+    /// Whether rejections are worth another attempt, where no predicate of the call's own decides.
+    pub fn hedge_rejections(mut self, hedge_rejections: bool) -> Self {
+        self.policy.hedge_rejections = hedge_rejections;
+        self
+    }
+
+    /// What a panic of an attempt means.
+    pub fn panics(mut self, panics: Panics) -> Self {
+        self.policy.panics = panics;
+        self
+    }
+
+    /// Bounds the extra load: over any stretch of calls at most `ratio` hedges for each completed
+    /// call, plus the 20 that may be saved up. Starts with nothing saved; see [`RatioBudget`].
+    ///
+    /// # Panics
+    ///
+    /// If `ratio` is negative, not a number, or more than 10.
+    pub fn max_extra_load(self, ratio: f64) -> Self {
+        let budget = RatioBudget::new(literal(ExtraLoad::new(ratio)));
+        self.budget(Arc::new(budget))
+    }
+
+    /// Bounds the extra load by a budget of one's own, or by one that other policies share.
+    pub fn budget(mut self, budget: Arc<dyn Budget>) -> Self {
+        self.policy.budget = Some(budget);
+        self
+    }
+
+    /// Tells every event of every call. An observed call allocates and reads the clock.
+    pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
+        self.policy.observer = Some(observer);
+        self
+    }
+
+    /// Takes the time from this clock instead of tokio's.
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = Some(clock);
+        self
+    }
+
+    /// Hedges a piece of work.
+    ///
+    /// `work` makes the future of one attempt. It is called once for the primary and once for
+    /// each hedge, so it must be safe to run concurrently with itself, and should be idempotent.
+    /// Nothing happens until the call is awaited; see [`HedgedCall`] for what else can be said
+    /// before that.
+    pub fn call<F, Fut>(&self, work: F) -> HedgedCall<&Self, F, Defaults>
+    where
+        F: FnMut(Attempt) -> Fut,
+    {
+        HedgedCall::new(self, work)
+    }
+
+    /// The options as plain data, as the engine takes them.
+    #[inline]
+    pub fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
+    pub(crate) fn from_policy(policy: Policy) -> Self {
+        Self {
+            policy,
+            clock: None,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn own_clock(&self) -> Option<&Arc<dyn Clock>> {
+        self.clock.as_ref()
+    }
+
+    /// Whether a call may take the fast path: nobody watches it, and a loser needs no more than to
+    /// be dropped.
+    #[inline]
+    pub(crate) fn is_plain(&self) -> bool {
+        matches!(self.policy.losers, Losers::Drop)
+            && matches!(self.policy.panics, Panics::Propagate)
+            && self.policy.observer.is_none()
+            && self.clock.is_none()
+    }
+}
+
+impl fmt::Debug for Hedge {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Hedge")
+            .field("policy", &self.policy)
+            .field("clock", &self.clock)
+            .finish()
+    }
+}
+
+/// A value written in a program: wrong ones are a mistake in that program.
+#[track_caller]
+fn literal<V>(value: Result<V, InvalidOption>) -> V {
+    match value {
+        Ok(value) => value,
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// Hedges one piece of work, with a policy made for it on the spot.
+///
+/// The same as [`Hedge::call`] on a policy that nobody keeps; a policy that is used again is
+/// cheaper, and only a kept one can have a budget.
+///
+/// ```
+/// use std::time::Duration;
+/// use hedgerow::hedged;
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() {
+/// # async fn load_profile(_user: u32, _attempt: u32) -> Result<&'static str, String> { Ok("ada") }
+/// # let user_id = 7;
+/// let profile = hedged(|attempt| load_profile(user_id, attempt.number()))
+///     .after(Duration::from_millis(50))
+///     .max_hedges(2)
+///     .await;
+/// assert_eq!(profile, Ok("ada"));
+/// # }
+/// ```
+pub fn hedged<F, Fut>(work: F) -> HedgedCall<Hedge, F, Defaults>
+where
+    F: FnMut(Attempt) -> Fut,
+{
+    HedgedCall::new(Hedge::default(), work)
+}

@@ -1,0 +1,79 @@
+//! Hedged requests: when an attempt has not answered after a delay, start a second one, keep the
+//! first good answer, get rid of the rest.
+//!
+//! ```
+//! use std::time::Duration;
+//! use hedgerow::{Hedge, hedged};
+//!
+//! # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), String> {
+//! # async fn load_profile(_user: u32, _attempt: u32) -> Result<&'static str, String> { Ok("ada") }
+//! # async fn get(_url: &str) -> Result<&'static str, String> { Ok("page") }
+//! # let (user_id, url) = (7, "");
+//! // One call: if there is no answer after 50 ms start another; two hedges at most.
+//! let profile = hedged(|attempt| load_profile(user_id, attempt.number()))
+//!     .after(Duration::from_millis(50))
+//!     .max_hedges(2)
+//!     .await?;
+//!
+//! // A policy kept for many calls, which never adds more than 5 % load.
+//! let hedge = Hedge::after(Duration::from_millis(50)).max_extra_load(0.05);
+//! let page = hedge.call(|_| get(url)).await?;
+//!
+//! // What happened: who answered, every failure, when each attempt started, why no hedge was sent.
+//! let report = hedge.call(|_| get(url)).settle().await;
+//! assert_eq!(report.winner(), Some(0));
+//! # assert_eq!((profile, page), ("ada", "page")); Ok(()) }
+//! ```
+//!
+//! Hedging runs the same work more than once: hedge idempotent work, and say
+//! [`idempotent(false)`](HedgedCall::idempotent) where a call is not.
+//!
+//! # The pieces
+//!
+//! * [`Hedge`] is the policy: plain data, kept and shared.
+//! * [`HedgedCall`] is one call before it is awaited: predicates, hooks, tokens, properties.
+//! * [`Rules`] is the typed part as a trait, for clients that keep theirs.
+//! * [`Attempt`] is what the work is told about itself.
+//! * [`Report`] is what [`settle`](HedgedCall::settle) resolves to.
+//!
+//! The decisions are made by the pure engine of `hedgerow-core`; this crate waits, runs attempts
+//! and obeys.
+//!
+//! # Features
+//!
+//! * `serde`: policies from TOML, JSON or YAML (`HedgeConfig`).
+//! * `test-util`: a manual clock, and scripted calls that show what a policy does with them
+//!   (`testing`).
+
+mod attempt;
+mod call;
+mod clock;
+#[cfg(feature = "serde")]
+mod config;
+mod drive;
+mod hedge;
+mod properties;
+mod report;
+mod rules;
+#[cfg(feature = "test-util")]
+pub mod testing;
+
+pub use hedgerow_core::{
+    Budget, Decision, Delay, End, Event, EventKind, Exhausted, ExtraLoad, FailureStart, Gate,
+    InvalidOption, Losers, Moment, Observer, Origin, Panics, Policy, RatioBudget, RejectedHedge,
+    Schedule, text,
+};
+pub use tokio_util::sync::CancellationToken;
+
+pub use attempt::{Attempt, AttemptCounter};
+pub use call::HedgedCall;
+#[cfg(feature = "test-util")]
+pub use clock::ManualClock;
+pub use clock::{Clock, Sleep};
+#[cfg(feature = "serde")]
+pub use config::{ConfigError, HedgeConfig};
+pub use drive::{Hedged, SharedRules, SpawnedAttempt, Spawner, Task, Work};
+pub use hedge::{Hedge, hedged};
+pub use properties::Properties;
+pub use report::{AllFailed, AttemptReport, Cancelled, Failure, Report, Settle, Settled};
+pub use rules::{Defaults, Discarded, Judged, NextAction, NextHedge, NoAction, NoHook, Rules};

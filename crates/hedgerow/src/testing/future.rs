@@ -1,0 +1,156 @@
+//! The async front: the very futures that people await, on a manual clock.
+
+use std::future::{Future, IntoFuture};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::pin::{Pin, pin};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use hedgerow_core::{Event, Losers};
+use tokio_util::sync::CancellationToken;
+
+use super::executor::{Flag, ManualExecutor};
+use super::scenario::{Scenario, Script, Scripted};
+use super::timeline::Timeline;
+use crate::attempt::Attempt;
+use crate::clock::ManualClock;
+use crate::rules::{Judged, NoAction, NoHook, Rules};
+
+/// The outcome of a scripted attempt: how it ended, on the side of the `Result` where it belongs.
+type Outcome = Result<Scripted, Scripted>;
+
+/// Judges scripted outcomes.
+struct ScriptRules;
+
+impl Rules<Scripted, Scripted> for ScriptRules {
+    type Action = NoAction<Scripted, Scripted>;
+    type Hook = NoHook;
+
+    fn handle(&mut self, judged: Judged<'_, Scripted, Scripted>) -> bool {
+        match judged.outcome() {
+            Ok(value) => *value == Scripted::Bad,
+            Err(Scripted::Fatal) => false,
+            Err(_) => judged.default_verdict(),
+        }
+    }
+
+    fn is_rejection(&mut self, error: &Scripted) -> bool {
+        *error == Scripted::Rejected
+    }
+}
+
+/// Runs the scenario to its end, or until nothing can happen any more.
+pub(super) fn run(scenario: &Scenario) -> Timeline {
+    let log = Arc::new(Mutex::new(Vec::<Event>::new()));
+    let seen = Arc::clone(&log);
+    let observer = move |event: &Event| {
+        seen.lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(*event);
+    };
+    let clock = ManualClock::new();
+    let hedge = scenario
+        .budgeted()
+        .clock(Arc::new(clock.clone()))
+        .observer(Arc::new(observer));
+    let token = CancellationToken::new();
+    let work = {
+        let (clock, scenario) = (clock.clone(), scenario.clone());
+        move |attempt: Attempt| {
+            play(
+                clock.clone(),
+                scenario.attempt_script(attempt.hedge_number()),
+                attempt,
+            )
+        }
+    };
+    let call = hedge
+        .call(work)
+        .rules(ScriptRules)
+        .idempotent(scenario.idempotent);
+    let executor = ManualExecutor::new();
+    let stage = Stage {
+        scenario,
+        clock,
+        token: token.clone(),
+        executor: executor.clone(),
+    };
+    if hedge.policy().losers == Losers::Detach {
+        let call = call
+            .spawned_on(Arc::new(executor))
+            .settle()
+            .cancel_on(&token);
+        stage.run(pin!(call.into_future()), &log)
+    } else {
+        stage.run(pin!(call.settle().cancel_on(&token).into_future()), &log)
+    }
+}
+
+/// What moves a scripted call on.
+struct Stage<'a> {
+    scenario: &'a Scenario,
+    clock: ManualClock,
+    token: CancellationToken,
+    executor: ManualExecutor,
+}
+
+impl Stage<'_> {
+    /// Polls the call whenever it is woken, and moves time on when nothing is. What is told while
+    /// the call is dropped afterwards is not part of its story.
+    fn run<F: Future>(&self, mut call: Pin<&mut F>, log: &Mutex<Vec<Event>>) -> Timeline {
+        let woken = Arc::new(Flag::default());
+        let waker = Waker::from(Arc::clone(&woken));
+        let mut cx = Context::from_waker(&waker);
+        let mut cancel_in = self.scenario.cancel_at;
+        let mut first = true;
+        let panicked = loop {
+            if cancel_in == Some(Duration::ZERO) {
+                self.token.cancel();
+                cancel_in = None;
+            }
+            self.executor.run();
+            if std::mem::take(&mut first) || woken.take() {
+                match catch_unwind(AssertUnwindSafe(|| call.as_mut().poll(&mut cx))) {
+                    Err(_) => break true,
+                    Ok(Poll::Ready(_)) => break false,
+                    Ok(Poll::Pending) => continue,
+                }
+            }
+            let next = [self.clock.next_deadline(), cancel_in]
+                .into_iter()
+                .flatten()
+                .min();
+            let Some(next) = next else { break false };
+            self.clock.advance(next);
+            cancel_in = cancel_in.map(|left| left.saturating_sub(next));
+        };
+        let log = log.lock().unwrap_or_else(PoisonError::into_inner);
+        Timeline::new(self.scenario, &log, panicked)
+    }
+}
+
+/// One scripted attempt.
+async fn play(clock: ManualClock, script: Script, attempt: Attempt) -> Outcome {
+    let mut work = clock.sleep(script.length());
+    let mut told = pin!(attempt.cancelled());
+    let by_itself = std::future::poll_fn(|cx| match work.as_mut().poll(cx) {
+        Poll::Ready(()) => Poll::Ready(true),
+        Poll::Pending => told.as_mut().poll(cx).map(|()| false),
+    });
+    if !by_itself.await {
+        let mut cleanup = clock.sleep(script.cleanup);
+        let earlier = std::future::poll_fn(|cx| match work.as_mut().poll(cx) {
+            Poll::Ready(()) => Poll::Ready(true),
+            Poll::Pending => cleanup.as_mut().poll(cx).map(|()| false),
+        });
+        if !earlier.await {
+            return Err(Scripted::Never);
+        }
+    }
+    match script.outcome {
+        outcome @ (Scripted::Ok | Scripted::Bad | Scripted::Never) => Ok(outcome),
+        Scripted::Panic => resume_unwind(Box::new("scripted panic")),
+        outcome => Err(outcome),
+    }
+}
