@@ -41,17 +41,27 @@ impl InvalidOption {
         &self.remedy
     }
 
-    /// The same error, said of the option inside a larger whole: `policy.` + `delay`.
+    /// The same error, said of the option inside a larger whole: `policy` + `delay` is
+    /// `policy.delay`, `delay` + `[1]` is `delay[1]`, and an error without a name takes the
+    /// place's.
     #[must_use]
     pub fn within(mut self, place: &str) -> Self {
-        self.option = format!("{place}.{}", self.option);
+        let dot = match self.option.chars().next() {
+            None | Some('[') => "",
+            Some(_) => ".",
+        };
+        self.option = format!("{place}{dot}{}", self.option);
         self
     }
 }
 
 impl fmt::Display for InvalidOption {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} = {}: {}", self.option, self.value, self.remedy)
+        // What is missing has no value, and what stands alone has no name.
+        match (self.option.as_str(), self.value.as_str()) {
+            (name, "") | ("", name) => write!(f, "{name}: {}", self.remedy),
+            (option, value) => write!(f, "{option} = {value}: {}", self.remedy),
+        }
     }
 }
 

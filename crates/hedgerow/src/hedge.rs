@@ -46,11 +46,20 @@ use crate::rules::Defaults;
 /// assert_eq!(answer, Ok(42));
 /// # }
 /// ```
-#[derive(Clone, Default)]
+#[derive(Clone)]
 #[must_use = "a policy does nothing until something is called through it"]
 pub struct Hedge {
     policy: Policy,
     clock: Option<Arc<dyn Clock>>,
+    /// Derived from the rest: a call may take the fast path.
+    plain: bool,
+}
+
+impl Default for Hedge {
+    /// The default of every option.
+    fn default() -> Self {
+        Self::from_policy(Policy::default())
+    }
 }
 
 impl Hedge {
@@ -128,7 +137,7 @@ impl Hedge {
     /// What happens to attempts that still run at the decision.
     pub fn losers(mut self, losers: Losers) -> Self {
         self.policy.losers = losers;
-        self
+        self.derived()
     }
 
     /// What a hedge that was rejected before it started means.
@@ -146,7 +155,7 @@ impl Hedge {
     /// What a panic of an attempt means.
     pub fn panics(mut self, panics: Panics) -> Self {
         self.policy.panics = panics;
-        self
+        self.derived()
     }
 
     /// Bounds the extra load: over any stretch of calls at most `ratio` hedges for each completed
@@ -169,13 +178,13 @@ impl Hedge {
     /// Tells every event of every call. An observed call allocates and reads the clock.
     pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
         self.policy.observer = Some(observer);
-        self
+        self.derived()
     }
 
     /// Takes the time from this clock instead of tokio's.
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = Some(clock);
-        self
+        self.derived()
     }
 
     /// Hedges a piece of work.
@@ -201,7 +210,17 @@ impl Hedge {
         Self {
             policy,
             clock: None,
+            plain: false,
         }
+        .derived()
+    }
+
+    fn derived(mut self) -> Self {
+        self.plain = matches!(self.policy.losers, Losers::Drop)
+            && matches!(self.policy.panics, Panics::Propagate)
+            && self.policy.observer.is_none()
+            && self.clock.is_none();
+        self
     }
 
     #[inline]
@@ -213,10 +232,7 @@ impl Hedge {
     /// be dropped.
     #[inline]
     pub(crate) fn is_plain(&self) -> bool {
-        matches!(self.policy.losers, Losers::Drop)
-            && matches!(self.policy.panics, Panics::Propagate)
-            && self.policy.observer.is_none()
-            && self.clock.is_none()
+        self.plain
     }
 }
 

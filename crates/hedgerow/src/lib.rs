@@ -49,7 +49,7 @@ mod attempt;
 mod call;
 mod clock;
 #[cfg(feature = "serde")]
-mod config;
+pub mod config;
 mod drive;
 mod hedge;
 mod properties;

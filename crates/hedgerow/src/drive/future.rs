@@ -14,6 +14,7 @@ use pin_project_lite::pin_project;
 use super::Work;
 use super::leave::{Abandoned, Ending, discard_all};
 use super::race::{Parts, Race, clock_of};
+use super::slots::Primary;
 use crate::attempt::Attempt;
 use crate::call::Extras;
 use crate::hedge::Hedge;
@@ -25,8 +26,8 @@ const LONGEST_WAIT: Duration = Duration::from_secs(1 << 32);
 pin_project! {
     /// The future of a hedged call. Made by awaiting a [`HedgedCall`](crate::HedgedCall).
     ///
-    /// Holds the primary inline. While only the primary runs there is nothing else but a timer,
-    /// and not even that before the primary's first `Pending`.
+    /// Holds the primary inline. The timer is absent until the primary's first `Pending`, the race
+    /// until there is something to decide or somebody wants more than the result.
     ///
     /// Polling it again after it was ready panics.
     #[must_use = "futures do nothing unless polled"]
@@ -39,11 +40,12 @@ pin_project! {
         policy: P,
         work: F,
         rules: R,
-        extras: Option<Box<Extras>>,
         #[pin]
-        primary: Option<Fut>,
+        primary: Primary<Fut>,
+        // The first hedge is due when it ends.
         #[pin]
-        stage: Stage<Fut, R>,
+        timer: Option<Timer>,
+        race: Option<Pin<Box<Race<Fut, R>>>>,
     }
 
     impl<P, F, Fut, R> PinnedDrop for Hedged<P, F, Fut, R>
@@ -52,31 +54,23 @@ pin_project! {
         Fut: Work,
         R: Rules<Fut::Value, Fut::Error>,
     {
+        #[inline]
         fn drop(this: Pin<&mut Self>) {
-            let mut this = this.project();
-            if let StageProj::Racing { race } = this.stage.as_mut().project() {
-                let primary = this.primary.as_mut();
+            let this = this.project();
+            if let Some(race) = this.race {
                 let policy = (*this.policy).borrow();
-                race.as_mut().abandon(Abandoned::Dropped, policy, this.rules, primary);
+                race.as_mut().abandon(Abandoned::Dropped, policy, this.rules, this.primary);
             }
         }
     }
 }
 
 pin_project! {
-    #[project = StageProj]
-    enum Stage<Fut, R>
-    where
-        Fut: Work,
-        R: Rules<Fut::Value, Fut::Error>,
-    {
-        Start,
-        // The primary runs and no delay will start a hedge.
-        Alone,
-        // The primary runs and a hedge is due when the timer ends.
-        Waiting { #[pin] timer: tokio::time::Sleep, delay: Duration },
-        Racing { race: Pin<Box<Race<Fut, R>>> },
-        Over,
+    #[project = TimerProj]
+    struct Timer {
+        #[pin]
+        sleep: tokio::time::Sleep,
+        delay: Duration,
     }
 }
 
@@ -89,13 +83,18 @@ where
 {
     #[inline]
     pub(crate) fn new(policy: P, work: F, rules: R, extras: Option<Box<Extras>>) -> Self {
+        let (primary, race) = if extras.is_none() && policy.borrow().is_plain() {
+            (Primary::Ahead, None)
+        } else {
+            (Primary::Absent, Some(Race::new(policy.borrow(), extras)))
+        };
         Self {
             policy,
             work,
             rules,
-            extras,
-            primary: None,
-            stage: Stage::Start,
+            primary,
+            timer: None,
+            race,
         }
     }
 
@@ -106,11 +105,7 @@ where
     ) -> Poll<Ending<Fut::Value, Fut::Error>> {
         let mut this = self.as_mut().project();
         let policy: &Hedge = (*this.policy).borrow();
-        if let StageProj::Start = this.stage.as_mut().project() {
-            let race = Race::fresh(policy, this.extras.as_deref());
-            this.stage.set(Stage::Racing { race });
-        }
-        let StageProj::Racing { race } = this.stage.as_mut().project() else {
+        let Some(race) = this.race else {
             panic!("`Hedged` polled after completion");
         };
         let polled = catch_unwind(AssertUnwindSafe(|| {
@@ -118,93 +113,114 @@ where
                 hedge: policy,
                 work: &mut *this.work,
                 rules: &mut *this.rules,
-                extras: this.extras.as_deref(),
                 primary: this.primary.as_mut(),
             };
             race.as_mut().poll(parts, cx)
         }));
-        match polled {
-            Ok(polled) => {
-                let ending = ready!(polled);
-                this.stage.set(Stage::Over);
-                this.primary.set(None);
-                Poll::Ready(ending)
-            }
+        let ending = match polled {
+            Ok(polled) => Ok(ready!(polled)),
             Err(panic) => {
                 let primary = this.primary.as_mut();
                 race.as_mut()
                     .abandon(Abandoned::Panicked, policy, this.rules, primary);
-                this.stage.set(Stage::Over);
-                this.primary.set(None);
-                resume_unwind(panic)
-            }
-        }
-    }
-
-    /// The primary is pending for the first time: arms the timer, or starts the race if the next
-    /// attempt is due at once. Says whether there is a race now.
-    #[cold]
-    fn arm(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> bool {
-        let this = self.as_mut().project();
-        let mut stage = this.stage;
-        let policy: &Hedge = (*this.policy).borrow();
-        let delay = match policy.policy().max_hedges.get() {
-            0 => Delay::OnFailure,
-            _ => {
-                let first = Attempt::plain(1);
-                let asked = this.rules.delay(&NextHedge::new(&first, None));
-                asked.unwrap_or_else(|| policy.policy().schedule.delay(1))
+                Err(panic)
             }
         };
-        match delay {
-            Delay::After(delay) if delay > LONGEST_WAIT => stage.set(Stage::Alone),
-            Delay::After(delay) if !delay.is_zero() => {
-                stage.set(Stage::Waiting {
-                    timer: tokio::time::sleep(delay),
-                    delay,
-                });
-                return self.poll_timer(cx);
-            }
-            Delay::OnFailure => stage.set(Stage::Alone),
-            Delay::After(_) | Delay::Immediately => {
-                let origin = clock_of(policy).now();
-                let race = Race::resumed(policy, origin, Some(Delay::Immediately));
-                stage.set(Stage::Racing { race });
-                return true;
-            }
-        }
-        false
+        *this.race = None;
+        ending.map_or_else(|panic| resume_unwind(panic), Poll::Ready)
     }
 
-    /// Registers the waker with the timer; when it has ended, starts the race. Says whether there
-    /// is a race now.
-    fn poll_timer(self: Pin<&mut Self>, cx: &mut Context<'_>) -> bool {
+    /// Whether the primary's outcome, come while nothing else ran, is the answer.
+    #[inline]
+    fn accepts(self: Pin<&mut Self>, outcome: &Result<Fut::Value, Fut::Error>) -> bool {
         let mut this = self.project();
-        let StageProj::Waiting { mut timer, .. } = this.stage.as_mut().project() else {
-            return false;
-        };
-        if timer.as_mut().poll(cx).is_pending() {
+        let policy = (*this.policy).borrow().policy();
+        if judge(this.rules, 0, outcome, policy.hedge_rejections).handled {
             return false;
         }
-        let race = Self::interrupt((*this.policy).borrow(), this.stage.as_mut());
-        this.stage.set(Stage::Racing { race });
+        policy.completed();
+        this.primary.set(Primary::Absent);
         true
     }
 
-    /// Leaves the fast path: makes the race that would be there had it been made at the start.
-    #[cold]
-    fn interrupt(policy: &Hedge, stage: Pin<&mut Stage<Fut, R>>) -> Pin<Box<Race<Fut, R>>> {
-        match stage.project() {
-            StageProj::Waiting { timer, delay } => {
-                let origin = timer.deadline().into_std().checked_sub(*delay);
-                let origin = origin.unwrap_or_else(|| clock_of(policy).now());
-                Race::resumed(policy, origin, Some(Delay::After(*delay)))
-            }
-            StageProj::Alone => {
-                Race::resumed(policy, clock_of(policy).now(), Some(Delay::OnFailure))
-            }
-            _ => Race::resumed(policy, clock_of(policy).now(), None),
+    /// Everything but a first poll that answers at once.
+    fn poll_more(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<Fut::Value, Fut::Error>> {
+        let mut this = self.as_mut().project();
+        let (None, Some(primary)) = (&this.race, this.primary.as_mut().running()) else {
+            return self.poll_race(cx);
+        };
+        let polled = primary.poll(cx);
+        if let Poll::Ready(outcome) = &polled
+            && self.as_mut().accepts(outcome)
+        {
+            self.project().timer.set(None);
+            return polled;
         }
+        match polled {
+            Poll::Ready(outcome) => self.fail(outcome, Some(Delay::OnFailure), cx),
+            Poll::Pending => self.poll_timer(cx),
+        }
+    }
+
+    /// The primary is pending for the first time: arms the timer, or begins the race if the next
+    /// attempt is due at once.
+    fn arm(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<Fut::Value, Fut::Error>> {
+        let mut this = self.as_mut().project();
+        let policy: &Hedge = (*this.policy).borrow();
+        let delay = if policy.policy().max_hedges.get() == 0 {
+            Delay::OnFailure
+        } else {
+            let asked = this.rules.delay(&NextHedge::new(&Attempt::plain(1), None));
+            asked.unwrap_or_else(|| policy.policy().schedule.delay(1))
+        };
+        match delay {
+            Delay::Immediately | Delay::After(Duration::ZERO) => {
+                let now = clock_of(policy).now();
+                *this.race = Some(Race::resumed(policy, now, Some(Delay::Immediately)));
+                self.poll_race(cx)
+            }
+            Delay::After(delay) if delay <= LONGEST_WAIT => {
+                let sleep = tokio::time::sleep(delay);
+                this.timer.set(Some(Timer { sleep, delay }));
+                self.poll_timer(cx)
+            }
+            Delay::After(_) | Delay::OnFailure => Poll::Pending,
+        }
+    }
+
+    /// The primary is pending: registers the waker with the timer; when that has ended, begins
+    /// the race.
+    fn poll_timer(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<Fut::Value, Fut::Error>> {
+        let mut this = self.as_mut().project();
+        let Some(timer) = this.timer.as_mut().as_pin_mut() else {
+            return Poll::Pending;
+        };
+        ready!(timer.project().sleep.poll(cx));
+        *this.race = Some(begin_race((*this.policy).borrow(), this.timer, None));
+        self.poll_race(cx)
+    }
+
+    /// The primary failed: the race decides what becomes of that. `asked` is the delay of the
+    /// first hedge, if it was asked for and there is no timer.
+    #[cold]
+    fn fail(
+        mut self: Pin<&mut Self>,
+        outcome: Result<Fut::Value, Fut::Error>,
+        asked: Option<Delay>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<Fut::Value, Fut::Error>> {
+        let mut this = self.as_mut().project();
+        let policy: &Hedge = (*this.policy).borrow();
+        this.primary.set(Primary::Absent);
+        let race = this.race.insert(begin_race(policy, this.timer, asked));
+        race.as_mut().primary_failed(policy, this.rules, outcome);
+        self.poll_race(cx)
     }
 
     #[cold]
@@ -223,6 +239,29 @@ where
     }
 }
 
+/// Leaves the fast path: makes the race that would be there had it been made at the start.
+#[cold]
+fn begin_race<Fut, R>(
+    policy: &Hedge,
+    mut timer: Pin<&mut Option<Timer>>,
+    asked: Option<Delay>,
+) -> Pin<Box<Race<Fut, R>>>
+where
+    Fut: Work,
+    R: Rules<Fut::Value, Fut::Error>,
+{
+    let now = clock_of(policy).now();
+    let race = match timer.as_mut().as_pin_mut().map(Timer::project) {
+        Some(TimerProj { sleep, delay }) => {
+            let started = sleep.deadline().into_std().checked_sub(*delay);
+            Race::resumed(policy, started.unwrap_or(now), Some(Delay::After(*delay)))
+        }
+        None => Race::resumed(policy, now, asked),
+    };
+    timer.set(None);
+    race
+}
+
 impl<P, F, Fut, R> Future for Hedged<P, F, Fut, R>
 where
     P: Borrow<Hedge>,
@@ -235,43 +274,21 @@ where
     #[inline]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let mut this = self.as_mut().project();
-        let policy: &Hedge = (*this.policy).borrow();
-        let first = match this.stage.as_mut().project() {
-            StageProj::Start if this.extras.is_none() && policy.is_plain() => {
-                let primary = (this.work)(Attempt::plain(0));
-                this.primary.set(Some(primary));
-                true
-            }
-            StageProj::Alone | StageProj::Waiting { .. } => false,
-            _ => return self.poll_race(cx),
-        };
-        let Some(primary) = this.primary.as_mut().as_pin_mut() else {
-            return self.poll_race(cx);
-        };
-        let Poll::Ready(outcome) = primary.poll(cx) else {
-            let races = if first {
-                self.as_mut().arm(cx)
-            } else {
-                self.as_mut().poll_timer(cx)
-            };
-            return if races {
-                self.poll_race(cx)
-            } else {
-                Poll::Pending
-            };
-        };
-        let verdict = judge(this.rules, 0, &outcome, policy.policy().hedge_rejections);
-        if !verdict.handled {
-            this.stage.set(Stage::Over);
-            this.primary.set(None);
-            policy.policy().completed();
-            return Poll::Ready(outcome);
+        if !matches!(*this.primary, Primary::Ahead) {
+            return self.poll_more(cx);
         }
-        let mut race = Self::interrupt(policy, this.stage.as_mut());
-        this.primary.set(None);
-        race.as_mut().primary_failed(policy, verdict, outcome);
-        this.stage.set(Stage::Racing { race });
-        self.poll_race(cx)
+        let primary = (this.work)(Attempt::plain(0));
+        // Returned as it is: taking it apart would cost a copy of the outcome.
+        let polled = this.primary.as_mut().start(primary).poll(cx);
+        if let Poll::Ready(outcome) = &polled
+            && self.as_mut().accepts(outcome)
+        {
+            return polled;
+        }
+        match polled {
+            Poll::Ready(outcome) => self.fail(outcome, None, cx),
+            Poll::Pending => self.arm(cx),
+        }
     }
 }
 
@@ -282,11 +299,11 @@ where
     R: Rules<Fut::Value, Fut::Error>,
 {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let stage = match &self.stage {
-            Stage::Start => "not started",
-            Stage::Alone | Stage::Waiting { .. } => "only the primary runs",
-            Stage::Racing { .. } => "racing",
-            Stage::Over => "over",
+        let stage = match (&self.race, &self.primary) {
+            (Some(_), _) => "racing",
+            (None, Primary::Ahead) => "not started",
+            (None, Primary::Running { .. }) => "only the primary runs",
+            (None, Primary::Absent) => "over",
         };
         f.debug_struct("Hedged")
             .field("stage", &stage)

@@ -6,7 +6,7 @@ use std::task::Context;
 use hedgerow_core::{Losers, Moment, Origin};
 
 use super::Work;
-use super::race::{Parts, Race, clock_of};
+use super::race::{Parts, Race};
 use super::slots::Hedging;
 use crate::attempt::Attempt;
 use crate::rules::{NextAction, NextHedge, Rules};
@@ -70,7 +70,8 @@ where
         };
         let number = attempt.hedge_number();
         if let Some(shared) = attempt.shared() {
-            if let Some(properties) = parts.extras.and_then(|extras| extras.properties.as_ref()) {
+            let extras = this.extras.as_deref();
+            if let Some(properties) = extras.and_then(|extras| extras.properties.as_ref()) {
                 shared.properties.copy_from(properties);
             }
             this.attempts.push(attempt.clone());
@@ -78,7 +79,9 @@ where
         this.call.started(parts.hedge.policy(), now);
         *this.polling = Some(number);
         match action {
-            NextAction::Repeat if number == 0 => parts.primary.set(Some((parts.work)(attempt))),
+            NextAction::Repeat if number == 0 => {
+                parts.primary.as_mut().start((parts.work)(attempt));
+            }
             NextAction::Repeat => {
                 this.slots.put(
                     number,
@@ -102,7 +105,7 @@ where
     }
 
     fn make_attempt<F>(&self, parts: &Parts<'_, F, Fut, R>, hedge: u8) -> Attempt {
-        let extras = parts.extras;
+        let extras = self.extras.as_deref();
         let counter = extras.and_then(|extras| extras.counter.as_ref());
         let number = counter.map_or(u32::from(hedge), |counter| counter.next());
         let deadline = extras.and_then(|extras| extras.deadline);
@@ -111,10 +114,6 @@ where
         });
         if tracked || deadline.is_some() || parts.hedge.policy().losers != Losers::Drop {
             let deadline = deadline.and_then(|after| self.origin.checked_add(after));
-            debug_assert!(
-                clock_of(parts.hedge).now() >= self.origin,
-                "time goes forward"
-            );
             Attempt::tracked(number, hedge, deadline)
         } else {
             Attempt::numbered(number, hedge)

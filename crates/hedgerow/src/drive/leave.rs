@@ -8,6 +8,7 @@ use hedgerow_core::{Decision, Event, Gate, Losers, Moment};
 
 use super::Work;
 use super::race::{Parts, Race, moment};
+use super::slots::Primary;
 use super::spawn::Late;
 use crate::hedge::Hedge;
 use crate::report::Failure;
@@ -42,11 +43,7 @@ where
     R: Rules<Fut::Value, Fut::Error>,
 {
     /// The decision is made: tells the losers, and drops those that nobody waits for (E12).
-    pub(super) fn release<F>(
-        mut self: Pin<&mut Self>,
-        parts: &mut Parts<'_, F, Fut, R>,
-        now: Moment,
-    ) {
+    pub(super) fn release<F>(mut self: Pin<&mut Self>, parts: &mut Parts<'_, F, Fut, R>) {
         self.as_mut()
             .tell_losers(parts.hedge, parts.primary.as_mut());
         let joins = matches!(parts.hedge.policy().losers, Losers::Join { .. });
@@ -56,14 +53,10 @@ where
         let this = self.project();
         *this.hook = None;
         *this.prepared = None;
-        debug_assert!(
-            now <= Moment::NEVER && this.call.decision().is_some(),
-            "it is decided"
-        );
     }
 
     /// Fires the tokens of the attempts that are still held, or lets them go on without the call.
-    fn tell_losers(self: Pin<&mut Self>, hedge: &Hedge, primary: Pin<&mut Option<Fut>>) {
+    fn tell_losers(self: Pin<&mut Self>, hedge: &Hedge, primary: Pin<&mut Primary<Fut>>) {
         let this = self.project();
         for attempt in &*this.attempts {
             let Some(shared) = attempt.shared() else {
@@ -71,7 +64,7 @@ where
             };
             let number = attempt.hedge_number();
             let held = if number == 0 {
-                primary.is_some()
+                primary.is_running()
             } else {
                 this.slots.holds(number)
             };
@@ -90,8 +83,8 @@ where
 
     /// Drops every attempt that is still held, in launch order, each even if another one's
     /// destructor panics.
-    fn drop_attempts(mut self: Pin<&mut Self>, mut primary: Pin<&mut Option<Fut>>) {
-        let mut panic = catch_unwind(AssertUnwindSafe(|| primary.set(None))).err();
+    fn drop_attempts(mut self: Pin<&mut Self>, mut primary: Pin<&mut Primary<Fut>>) {
+        let mut panic = catch_unwind(AssertUnwindSafe(|| primary.set(Primary::Absent))).err();
         for hedge in 1..self.call.started_attempts() {
             let slots = self.as_mut().project().slots;
             let dropped = catch_unwind(AssertUnwindSafe(|| slots.clear(hedge)));
@@ -125,7 +118,8 @@ where
                 }
             }
         };
-        if let Some(properties) = parts.extras.and_then(|extras| extras.properties.as_ref())
+        let extras = this.extras.as_deref();
+        if let Some(properties) = extras.and_then(|extras| extras.properties.as_ref())
             && let Some(shared) = attempt
                 .and_then(|number| this.attempts.get(usize::from(number)))
                 .and_then(|attempt| attempt.shared())
@@ -143,12 +137,14 @@ where
     }
 
     /// The call ends without an outcome.
+    #[cold]
+    #[inline(never)]
     pub(super) fn abandon(
         mut self: Pin<&mut Self>,
         why: Abandoned,
         hedge: &Hedge,
         rules: &mut R,
-        mut primary: Pin<&mut Option<Fut>>,
+        mut primary: Pin<&mut Primary<Fut>>,
     ) {
         self.as_mut().tell_losers(hedge, primary.as_mut());
         let this = self.as_mut().project();

@@ -12,7 +12,7 @@ use tokio_util::sync::WaitForCancellationFutureOwned;
 
 use super::Work;
 use super::leave::Ending;
-use super::slots::{Caught, HedgeOf, Slots, poll_caught};
+use super::slots::{Caught, HedgeOf, Primary, Slots, poll_caught};
 use crate::attempt::Attempt;
 use crate::call::Extras;
 use crate::clock::{Clock, Sleep, TokioClock};
@@ -25,8 +25,7 @@ pub(super) struct Parts<'a, F, Fut, R> {
     pub(super) hedge: &'a Hedge,
     pub(super) work: &'a mut F,
     pub(super) rules: &'a mut R,
-    pub(super) extras: Option<&'a Extras>,
-    pub(super) primary: Pin<&'a mut Option<Fut>>,
+    pub(super) primary: Pin<&'a mut Primary<Fut>>,
 }
 
 /// A hedge whose hook has not ended yet.
@@ -42,6 +41,8 @@ pub(super) type Prepared<Fut, R> = (
 /// Which attempts of this turn are still to be polled.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Scan {
+    /// The call starts in this turn: its time counts from here.
+    Start,
     All,
     /// The primary was polled on the fast path in this very turn.
     None,
@@ -54,6 +55,7 @@ pin_project! {
         R: Rules<Fut::Value, Fut::Error>,
     {
         pub(super) call: Call,
+        pub(super) extras: Option<Box<Extras>>,
         // What the engine's moments are counted from.
         pub(super) origin: Instant,
         #[pin]
@@ -83,9 +85,15 @@ where
     Fut: Work,
     R: Rules<Fut::Value, Fut::Error>,
 {
-    fn new(call: Call, origin: Instant, scan: Scan) -> Self {
-        Self {
+    fn with(
+        call: Call,
+        extras: Option<Box<Extras>>,
+        origin: Instant,
+        scan: Scan,
+    ) -> Pin<Box<Self>> {
+        Box::pin(Self {
             call,
+            extras,
             origin,
             slots: Slots::new(),
             attempts: Vec::new(),
@@ -97,27 +105,29 @@ where
             cancelled: None,
             polling: None,
             scan,
-        }
+        })
     }
 
     /// A race in which nothing has started.
-    pub(super) fn fresh(hedge: &Hedge, extras: Option<&Extras>) -> Pin<Box<Self>> {
+    #[cold]
+    pub(super) fn new(hedge: &Hedge, extras: Option<Box<Extras>>) -> Pin<Box<Self>> {
         let policy = hedge.policy();
         assert!(
-            policy.losers != Losers::Detach || extras.is_some_and(|extras| extras.spawned),
+            policy.losers != Losers::Detach || extras.as_ref().is_some_and(|extras| extras.spawned),
             "losers = detach: attempts that outlive the call need tasks of their own; add \
              `.spawned()` to the call"
         );
-        let terms = extras.map_or_else(Terms::default, |extras| Terms {
+        let terms = extras.as_ref().map_or_else(Terms::default, |extras| Terms {
             idempotent: extras.idempotent,
             deadline: extras.deadline.map_or(Moment::NEVER, Moment::from),
             log: extras.settle,
         });
         let call = Call::new(policy, terms);
-        let mut race = Self::new(call, clock_of(hedge).now(), Scan::All);
-        let token = extras.and_then(|extras| extras.token.clone());
-        race.cancelled = token.map(|token| Box::pin(token.cancelled_owned()));
-        Box::pin(race)
+        let token = extras.as_ref().and_then(|extras| extras.token.clone());
+        let mut race = Self::with(call, extras, clock_of(hedge).now(), Scan::Start);
+        let cancelled = token.map(|token| Box::pin(token.cancelled_owned()));
+        *race.as_mut().project().cancelled = cancelled;
+        race
     }
 
     /// A race whose primary started on the fast path and was polled in this turn. `delay` is that
@@ -134,20 +144,18 @@ where
         if let Some(delay) = delay {
             call.delay(delay);
         }
-        Box::pin(Self::new(call, origin, Scan::None))
+        Self::with(call, None, origin, Scan::None)
     }
 
     /// The primary failed on the fast path.
     pub(super) fn primary_failed(
         self: Pin<&mut Self>,
         hedge: &Hedge,
-        verdict: Verdict,
+        rules: &mut R,
         outcome: Result<Fut::Value, Fut::Error>,
     ) {
-        let this = self.project();
-        let now = moment(hedge, *this.origin);
-        this.call.finished(hedge.policy(), 0, verdict, now);
-        this.failures.push(Failure::new(0, now, Ok(outcome)));
+        let now = moment(hedge, self.origin);
+        self.take(hedge, rules, 0, Ok(outcome), now);
     }
 
     /// One turn: what ended, who cancelled, what is next (E3, E4).
@@ -159,8 +167,12 @@ where
     where
         F: FnMut(Attempt) -> Fut,
     {
+        let scan = std::mem::replace(self.as_mut().project().scan, Scan::All);
+        if scan == Scan::Start {
+            *self.as_mut().project().origin = clock_of(parts.hedge).now();
+        }
         let mut now = moment(parts.hedge, self.origin);
-        if std::mem::replace(self.as_mut().project().scan, Scan::All) == Scan::All {
+        if scan == Scan::All {
             self.as_mut().poll_running(&mut parts, now, cx);
         }
         self.as_mut().poll_cancelled(parts.hedge, now, cx);
@@ -172,7 +184,7 @@ where
                 Step::Start { attempt, origin } => {
                     self.as_mut().prepare(&mut parts, attempt, origin, now, cx);
                 }
-                Step::Release => self.as_mut().release(&mut parts, now),
+                Step::Release => self.as_mut().release(&mut parts),
                 Step::Finish(decision) => {
                     return Poll::Ready(self.finish(&mut parts, decision));
                 }
@@ -222,7 +234,7 @@ where
             0 => parts
                 .primary
                 .as_mut()
-                .as_pin_mut()
+                .running()
                 .map(|fut| poll_caught(fut, panics, cx)),
             _ => {
                 let slots = self.as_mut().project().slots;
@@ -232,34 +244,35 @@ where
         *self.as_mut().project().polling = None;
         if let Some(Poll::Ready(caught)) = polled {
             match attempt {
-                0 => parts.primary.set(None),
+                0 => parts.primary.set(Primary::Absent),
                 _ => self.as_mut().project().slots.clear(attempt),
             }
-            self.take(parts, attempt, caught, now);
+            self.take(parts.hedge, parts.rules, attempt, caught, now);
         }
     }
 
     /// An attempt ended: judges its outcome, and keeps or discards it.
-    fn take<F>(
+    fn take(
         self: Pin<&mut Self>,
-        parts: &mut Parts<'_, F, Fut, R>,
+        hedge: &Hedge,
+        rules: &mut R,
         attempt: u8,
         caught: Caught<Fut::Value, Fut::Error>,
         now: Moment,
     ) {
         let this = self.project();
-        let policy = parts.hedge.policy();
+        let policy = hedge.policy();
         let late = this.call.decision().is_some();
         let verdict = match &caught {
             Err(_) => Verdict::PANICKED,
             // Nobody asks what a discarded outcome is worth.
             Ok(_) if late => Verdict::ACCEPTED,
-            Ok(outcome) => judge(parts.rules, attempt, outcome, policy.hedge_rejections),
+            Ok(outcome) => judge(rules, attempt, outcome, policy.hedge_rejections),
         };
         let decides = this.call.finished(policy, attempt, verdict, now);
         match caught {
             Ok(outcome) if decides => *this.outcome = Some(outcome),
-            Ok(outcome) if late => parts.rules.on_discard(Discarded::new(attempt, outcome)),
+            Ok(outcome) if late => rules.on_discard(Discarded::new(attempt, outcome)),
             Err(_) if late => {}
             caught => this.failures.push(Failure::new(attempt, now, caught)),
         }

@@ -15,6 +15,42 @@ use super::Work;
 pub(super) type Caught<T, E> = Result<Result<T, E>, Box<dyn Any + Send>>;
 
 pin_project! {
+    /// The first attempt, inline in the call's future.
+    #[project = PrimaryProj]
+    pub(super) enum Primary<Fut> {
+        // Not started, and it can start on the fast path.
+        Ahead,
+        Running { #[pin] work: Fut },
+        // Not here: ended, dropped, or for the race to start.
+        Absent,
+    }
+}
+
+impl<Fut> Primary<Fut> {
+    /// Puts the work in its place.
+    #[inline]
+    pub(super) fn start(mut self: Pin<&mut Self>, work: Fut) -> Pin<&mut Fut> {
+        self.set(Self::Running { work });
+        match self.project() {
+            PrimaryProj::Running { work } => work,
+            _ => unreachable!("it was put there just now"),
+        }
+    }
+
+    #[inline]
+    pub(super) fn running(self: Pin<&mut Self>) -> Option<Pin<&mut Fut>> {
+        match self.project() {
+            PrimaryProj::Running { work } => Some(work),
+            PrimaryProj::Ahead | PrimaryProj::Absent => None,
+        }
+    }
+
+    pub(super) fn is_running(&self) -> bool {
+        matches!(self, Self::Running { .. })
+    }
+}
+
+pin_project! {
     /// What a hedge runs.
     #[project = HedgingProj]
     pub(super) enum Hedging<Fut, A, T, E> {

@@ -14,7 +14,6 @@ struct Drive<'a> {
     /// When each started attempt ends.
     ends: Vec<Moment>,
     cancelled: bool,
-    panicked: bool,
 }
 
 /// Runs the scenario to its end, or until nothing can happen any more.
@@ -34,7 +33,6 @@ pub(super) fn run(scenario: &Scenario) -> Timeline {
         now,
         ends,
         cancelled: false,
-        panicked: false,
     };
     while let Some(until) = drive.turn() {
         match drive.next_moment(until) {
@@ -42,7 +40,7 @@ pub(super) fn run(scenario: &Scenario) -> Timeline {
             None => break,
         }
     }
-    Timeline::new(scenario, drive.call.log(), drive.panicked)
+    Timeline::new(scenario, drive.call.log())
 }
 
 impl Drive<'_> {
@@ -102,7 +100,6 @@ impl Drive<'_> {
             Scripted::Panic => Verdict::PANICKED,
         };
         if verdict == Verdict::PANICKED && self.policy.panics == Panics::Propagate {
-            self.panicked = true;
             return self.call.abort(&self.policy, Some(attempt), self.now);
         }
         self.call.finished(&self.policy, attempt, verdict, self.now);

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::executor::{Flag, ManualExecutor};
 use super::scenario::{Scenario, Script, Scripted};
-use super::timeline::Timeline;
+use super::timeline::{ReturnedKind, Timeline};
 use crate::attempt::Attempt;
 use crate::clock::ManualClock;
 use crate::rules::{Judged, NoAction, NoHook, Rules};
@@ -126,7 +126,13 @@ impl Stage<'_> {
             cancel_in = cancel_in.map(|left| left.saturating_sub(next));
         };
         let log = log.lock().unwrap_or_else(PoisonError::into_inner);
-        Timeline::new(self.scenario, &log, panicked)
+        let timeline = Timeline::new(self.scenario, &log);
+        let told = timeline.returned.kind == ReturnedKind::Panic;
+        debug_assert_eq!(
+            panicked, told,
+            "a panic reaches the caller, and the events say so"
+        );
+        timeline
     }
 }
 

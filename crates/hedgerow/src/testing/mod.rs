@@ -18,6 +18,7 @@
 //! assert_eq!(timeline.returned.value.as_deref(), Some("quick"));
 //! ```
 
+mod draw;
 mod engine;
 mod executor;
 mod future;

@@ -165,6 +165,21 @@ impl Scenario {
         self
     }
 
+    /// The policy.
+    pub fn hedge(&self) -> &Hedge {
+        &self.hedge
+    }
+
+    /// How many hedges the budget grants, if it is bounded.
+    pub fn granted(&self) -> Option<u32> {
+        self.tokens
+    }
+
+    /// Whether the work may run more than once.
+    pub fn is_idempotent(&self) -> bool {
+        self.idempotent
+    }
+
     /// Runs it. Takes no real time.
     pub fn run(&self, front: Front) -> Timeline {
         match front {

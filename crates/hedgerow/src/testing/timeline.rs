@@ -76,7 +76,7 @@ impl ReturnedKind {
 }
 
 /// Milliseconds as people write them: whole where they are whole.
-fn millis(at: Moment) -> String {
+pub(super) fn millis(at: Moment) -> String {
     format!("{}", at.as_millis_f64())
 }
 
@@ -98,8 +98,8 @@ impl Timeline {
         self.events.iter().map(TimelineEvent::text).collect()
     }
 
-    /// Reads the timeline out of a call's events. `panicked`: the call ended with a panic.
-    pub(super) fn new(scenario: &Scenario, log: &[Event], panicked: bool) -> Self {
+    /// Reads the timeline out of a call's events.
+    pub(super) fn new(scenario: &Scenario, log: &[Event]) -> Self {
         let mut timeline = Self {
             starts: Vec::new(),
             events: Vec::new(),
@@ -120,7 +120,7 @@ impl Timeline {
             .iter()
             .find(|event| matches!(event.kind, EventKind::Over { .. }))
         {
-            timeline.returned = timeline.returned(scenario, over, panicked);
+            timeline.returned = timeline.returned(scenario, over);
         }
         let returned = timeline.returned.attempt;
         timeline
@@ -156,7 +156,7 @@ impl Timeline {
         }
     }
 
-    fn returned(&self, scenario: &Scenario, over: &Event, panicked: bool) -> Returned {
+    fn returned(&self, scenario: &Scenario, over: &Event) -> Returned {
         let at = Some(over.at);
         let how = match over.kind {
             EventKind::Over { how } => how,
@@ -189,11 +189,6 @@ impl Timeline {
             Scripted::Panic => ReturnedKind::Panic,
             outcome => ReturnedKind::Outcome(outcome),
         };
-        debug_assert_eq!(
-            panicked,
-            kind == ReturnedKind::Panic,
-            "both fronts say how it ended"
-        );
         Returned {
             kind,
             value: script.value,

@@ -1,7 +1,0 @@
-//! placeholder
-/// x
-#[derive(Debug)]
-pub struct HedgeConfig;
-/// x
-#[derive(Debug)]
-pub struct ConfigError;

@@ -1,0 +1,199 @@
+//! Reading a table key by key, without stopping at the first mistake.
+
+use hedgerow_core::InvalidOption;
+
+use super::value::{Value, brief};
+use super::{ConfigError, HedgeConfig};
+
+/// How many unknown keys are told one by one; past that the file is not what it should be.
+const TOLD: usize = 10;
+
+/// From which likeness on (1 is equal) a name is worth a question.
+const LIKE: f64 = 0.75;
+
+/// The keys of a table while they are read.
+///
+/// What is taken is known: [`finish`](Fields::finish) refuses every other key with the nearest
+/// known one, together with every mistake that was found on the way.
+///
+/// ```
+/// use hedgerow::HedgeConfig;
+/// use hedgerow::config::{Fields, Value};
+///
+/// let value: Value = serde_json::from_str(r#"{ "delay": "50", "hosts": ["a"], "prot": 80 }"#)?;
+/// let mut fields = Fields::new(&value)?;
+/// let hedge = HedgeConfig::take_from(&mut fields);
+/// let port = fields.take("port", |value| value.count(65_535));
+/// let hosts = fields.take("hosts", |value| value.list(|host| host.text().map(str::to_owned)));
+///
+/// let error = fields.finish((hedge, port, hosts)).unwrap_err();
+/// assert!(error.to_string().starts_with(r#"delay = "50": a duration needs a unit"#));
+/// assert!(error.to_string().ends_with("prot = 80: unknown key; did you mean port?"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+#[must_use = "mistakes are told by `finish`"]
+pub struct Fields<'a> {
+    entries: &'a [(String, Value)],
+    known: Vec<&'static str>,
+    mistakes: Vec<InvalidOption>,
+}
+
+impl<'a> Fields<'a> {
+    /// The keys of this table.
+    ///
+    /// # Errors
+    ///
+    /// Refuses what is no table.
+    pub fn new(value: &'a Value) -> Result<Self, ConfigError> {
+        match value {
+            Value::Table(entries) => Ok(Self {
+                entries,
+                known: Vec::new(),
+                mistakes: Vec::new(),
+            }),
+            _ => Err(value.refused("write keys and their values")),
+        }
+    }
+
+    /// Reads a key that may be left out. A mistake is kept for [`finish`](Fields::finish).
+    pub fn take<T>(
+        &mut self,
+        key: &'static str,
+        read: impl FnOnce(&'a Value) -> Result<T, ConfigError>,
+    ) -> Option<T> {
+        self.known.push(key);
+        let mut given = self.entries.iter().filter(|(name, _)| name == key);
+        let (_, value) = given.next()?;
+        if let Some((_, again)) = given.next() {
+            self.add(again.refused("given twice; leave one out").within(key));
+        }
+        match read(value) {
+            Ok(value) => Some(value),
+            Err(error) => {
+                self.add(error.within(key));
+                None
+            }
+        }
+    }
+
+    /// Reads a key that must be there; `remedy` says what to write if it is not.
+    pub fn require<T>(
+        &mut self,
+        key: &'static str,
+        remedy: &str,
+        read: impl FnOnce(&'a Value) -> Result<T, ConfigError>,
+    ) -> Option<T> {
+        if !self.has(key) {
+            let missing = InvalidOption::new(key, "", format!("missing; {remedy}"));
+            self.add(missing.into());
+        }
+        self.take(key, read)
+    }
+
+    /// Refuses keys that are right in another place; `remedy` says where.
+    pub fn misplaced(&mut self, keys: &[&'static str], remedy: &str) {
+        for key in keys {
+            let refuse = |value: &Value| Err::<(), _>(value.refused(remedy));
+            self.take(key, refuse);
+        }
+    }
+
+    fn has(&self, key: &str) -> bool {
+        self.entries.iter().any(|(name, _)| name == key)
+    }
+
+    /// The whole that was read, if nothing is wrong with any part of it.
+    ///
+    /// # Errors
+    ///
+    /// Every mistake that was found, and every key that was not asked for.
+    pub fn finish<T>(mut self, whole: T) -> Result<T, ConfigError> {
+        let is_known = |name: &String| self.known.contains(&name.as_str());
+        let unknown = self.entries.iter().filter(|(name, _)| !is_known(name));
+        let mut unknown = unknown.peekable();
+        let told: Vec<_> = unknown.by_ref().take(TOLD).collect();
+        let more = unknown.count();
+        for (name, value) in told {
+            let hint = did_you_mean(name, self.known.iter().copied());
+            let refused = value.refused(format!("unknown key; {hint}"));
+            self.add(refused.within(&shown(name)));
+        }
+        if more > 0 {
+            let remedy = "unknown too; is this the right file?";
+            self.add(InvalidOption::new(format!("{more} more keys"), "", remedy).into());
+        }
+        if self.mistakes.is_empty() {
+            Ok(whole)
+        } else {
+            Err(ConfigError {
+                mistakes: self.mistakes,
+            })
+        }
+    }
+
+    fn add(&mut self, error: ConfigError) {
+        self.mistakes.extend(error.mistakes);
+    }
+}
+
+impl HedgeConfig {
+    /// Reads the keys of a policy from a table that may hold others.
+    pub fn take_from(fields: &mut Fields<'_>) -> Self {
+        super::options::read(fields)
+    }
+}
+
+/// A key as an error shows it: in quotes if it is no plain word.
+fn shown(key: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "_-.".contains(c);
+    if !key.is_empty() && key.chars().take(100).all(plain) {
+        brief(&key)
+    } else {
+        brief(&format_args!("{key:?}"))
+    }
+}
+
+/// A question for the nearest of these names, or all of them if none is near.
+pub(super) fn did_you_mean<'n>(word: &str, names: impl Iterator<Item = &'n str> + Clone) -> String {
+    match nearest(word, names.clone()) {
+        Some(nearest) => format!("did you mean {nearest}?"),
+        None => one_of(names),
+    }
+}
+
+/// The name that is meant, as far as one can tell.
+pub(super) fn nearest<'n>(word: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
+    let rated = names.map(|name| (likeness(word, name), name));
+    let (likeness, nearest) = rated.max_by(|a, b| a.0.total_cmp(&b.0))?;
+    (likeness >= LIKE).then_some(nearest)
+}
+
+/// What could be written, all of it.
+pub(super) fn one_of<'n>(names: impl Iterator<Item = &'n str>) -> String {
+    let names: Vec<_> = names.collect();
+    match names.as_slice() {
+        [] => "leave it out".to_owned(),
+        [only] => format!("use {only}"),
+        [others @ .., last] => format!("use {} or {last}", others.join(", ")),
+    }
+}
+
+/// How alike two names are, however their words are joined. A word that repeats what the whole
+/// section is about (`hedge_delay`) tells nothing, so it does not count.
+fn likeness(word: &str, name: &str) -> f64 {
+    // Nobody mistypes a name into a page of text; comparing one would take seconds.
+    if word.len() > 64 {
+        return 0.0;
+    }
+    let (word, name) = (plain(word), plain(name));
+    let bare = ["hedge_", "hedging_"]
+        .iter()
+        .find_map(|prefix| word.strip_prefix(prefix))
+        .unwrap_or(&word);
+    strsim::jaro_winkler(&word, &name).max(strsim::jaro_winkler(bare, &name))
+}
+
+fn plain(name: &str) -> String {
+    name.to_lowercase().replace(['-', ' ', '.'], "_")
+}

@@ -1,0 +1,178 @@
+//! Policies from configuration files: TOML, JSON, YAML, or any other format that serde reads.
+//!
+//! [`HedgeConfig`] is all that most programs need. [`Value`] and [`Fields`] are what it is read
+//! with: programs with more settings read theirs in the same way, so that all mistakes are told at
+//! once, each with its key, its value and the remedy.
+
+mod fields;
+mod options;
+mod value;
+
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+
+use hedgerow_core::{
+    Exhausted, ExtraLoad, FailureStart, InvalidOption, Losers, MaxHedges, Panics, Policy,
+    RatioBudget, RejectedHedge, Schedule,
+};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+use crate::hedge::Hedge;
+
+pub use fields::Fields;
+pub use value::Value;
+
+/// A policy as a configuration file spells it.
+///
+/// | key | values | default |
+/// |---|---|---|
+/// | `delay` | `"50ms"`, `"immediately"`, `"on-failure"`, or a list with one of them per hedge | `"2s"` |
+/// | `max_hedges` | 0 to 10 | 1 |
+/// | `failure_start` | `"launch"`, `"launch-when-idle"`, `"wait"` | `"launch"` |
+/// | `exhausted` | `"primary"`, `"first"`, `"last"` | `"primary"` |
+/// | `losers` | `"drop"`, `"join"`, `{ join = "50ms" }`, `"detach"` | `"drop"` |
+/// | `rejected_hedge` | `"stop"`, `"decide"`, `"hedge"` | `"stop"` |
+/// | `hedge_rejections` | `true`, `false` | `false` |
+/// | `panics` | `"propagate"`, `"as-failure"` | `"propagate"` |
+/// | `max_extra_load` | `"5%"`, `0.05` | no bound |
+///
+/// A key that is left out has its default. Durations carry units, unknown keys are refused with the
+/// nearest known one, and all mistakes are told at once.
+///
+/// ```
+/// use hedgerow::HedgeConfig;
+///
+/// let text = r#"{ "delay": ["100ms", "on-failure"], "max_hedges": 2, "max_extra_load": "5%" }"#;
+/// let config: HedgeConfig = serde_json::from_str(text)?;
+/// let hedge = config.hedge();
+///
+/// let error = serde_json::from_str::<HedgeConfig>(r#"{ "dealy": "50ms", "max_hedges": 11 }"#);
+/// let error = error.unwrap_err().to_string();
+/// assert!(error.contains("max_hedges = 11: at most 10 hedges may start"));
+/// assert!(error.contains(r#"dealy = "50ms": unknown key; did you mean delay?"#));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct HedgeConfig {
+    delay: Option<Schedule>,
+    max_hedges: Option<MaxHedges>,
+    failure_start: Option<FailureStart>,
+    exhausted: Option<Exhausted>,
+    losers: Option<Losers>,
+    rejected_hedge: Option<RejectedHedge>,
+    hedge_rejections: Option<bool>,
+    panics: Option<Panics>,
+    max_extra_load: Option<ExtraLoad>,
+}
+
+impl HedgeConfig {
+    /// The keys, in the order of the table above.
+    pub const KEYS: [&'static str; 9] = [
+        "delay",
+        "max_hedges",
+        "failure_start",
+        "exhausted",
+        "losers",
+        "rejected_hedge",
+        "hedge_rejections",
+        "panics",
+        "max_extra_load",
+    ];
+
+    /// The policy. Every call of this method makes a budget of its own, where the configuration
+    /// asks for one: keep the policy, and clone it to share the budget.
+    pub fn hedge(&self) -> Hedge {
+        let defaults = Policy::default();
+        let mut hedge = Hedge::from_policy(Policy {
+            schedule: self.delay.clone().unwrap_or(defaults.schedule),
+            max_hedges: self.max_hedges.unwrap_or(defaults.max_hedges),
+            failure_start: self.failure_start.unwrap_or(defaults.failure_start),
+            exhausted: self.exhausted.unwrap_or(defaults.exhausted),
+            losers: self.losers.unwrap_or(defaults.losers),
+            rejected_hedge: self.rejected_hedge.unwrap_or(defaults.rejected_hedge),
+            hedge_rejections: self.hedge_rejections.unwrap_or(defaults.hedge_rejections),
+            panics: self.panics.unwrap_or(defaults.panics),
+            budget: defaults.budget,
+            observer: defaults.observer,
+        });
+        if let Some(ratio) = self.max_extra_load {
+            hedge = hedge.budget(std::sync::Arc::new(RatioBudget::new(ratio)));
+        }
+        hedge
+    }
+}
+
+impl From<&HedgeConfig> for Hedge {
+    fn from(config: &HedgeConfig) -> Self {
+        config.hedge()
+    }
+}
+
+impl TryFrom<&Value> for HedgeConfig {
+    type Error = ConfigError;
+
+    fn try_from(value: &Value) -> Result<Self, ConfigError> {
+        let mut fields = Fields::new(value)?;
+        let config = Self::take_from(&mut fields);
+        fields.finish(config)
+    }
+}
+
+impl<'de> Deserialize<'de> for HedgeConfig {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let value = Value::deserialize(deserializer)?;
+        Self::try_from(&value).map_err(de::Error::custom)
+    }
+}
+
+impl Serialize for HedgeConfig {
+    /// Writes the keys that were given, so that a default stays one.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.to_value().serialize(serializer)
+    }
+}
+
+/// All that is wrong with a configuration: at least one mistake.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConfigError {
+    mistakes: Vec<InvalidOption>,
+}
+
+impl ConfigError {
+    /// The mistakes, in the order in which they were found.
+    pub fn mistakes(&self) -> &[InvalidOption] {
+        &self.mistakes
+    }
+
+    /// The same, said of something inside a larger whole; see [`InvalidOption::within`].
+    #[must_use]
+    pub fn within(self, place: &str) -> Self {
+        let mistakes = self.mistakes.into_iter();
+        Self {
+            mistakes: mistakes.map(|mistake| mistake.within(place)).collect(),
+        }
+    }
+}
+
+impl From<InvalidOption> for ConfigError {
+    fn from(mistake: InvalidOption) -> Self {
+        Self {
+            mistakes: vec![mistake],
+        }
+    }
+}
+
+impl fmt::Display for ConfigError {
+    /// One mistake a line.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, mistake) in self.mistakes.iter().enumerate() {
+            let separator = if index == 0 { "" } else { "\n" };
+            write!(f, "{separator}{mistake}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for ConfigError {}

@@ -1,0 +1,322 @@
+use std::time::Duration;
+
+use hedgerow_core::Delay;
+
+use super::*;
+
+fn read(json: &str) -> Result<HedgeConfig, serde_json::Error> {
+    serde_json::from_str(json)
+}
+
+/// The policy of a configuration, as text that shows every option.
+fn policy(json: &str) -> String {
+    let hedge = read(json).unwrap().hedge();
+    format!("{:?}", hedge.policy())
+}
+
+fn same(json: &str, hedge: &Hedge) {
+    assert_eq!(policy(json), format!("{:?}", hedge.policy()), "{json}");
+}
+
+/// What is said about a configuration: one mistake a line, without the place in the JSON text.
+fn mistakes(json: &str) -> Vec<String> {
+    let value: Value = serde_json::from_str(json).unwrap();
+    let error = HedgeConfig::try_from(&value).unwrap_err();
+    assert!(
+        read(json)
+            .unwrap_err()
+            .to_string()
+            .starts_with(&error.to_string())
+    );
+    error.to_string().lines().map(str::to_owned).collect()
+}
+
+fn refused(json: &str, start: &str, hint: &str) {
+    let mistakes = mistakes(json);
+    let [mistake] = mistakes.as_slice() else {
+        panic!("{json} has one mistake: {mistakes:?}");
+    };
+    assert!(
+        mistake.starts_with(start) && mistake.contains(hint),
+        "{json}: {mistake}"
+    );
+}
+
+const MS_50: Duration = Duration::from_millis(50);
+
+#[test]
+fn nothing_given_is_the_default() {
+    same("{}", &Hedge::default());
+    assert_eq!(read("{}").unwrap(), HedgeConfig::default());
+}
+
+#[test]
+fn pr_91_every_documented_value_is_accepted() {
+    let base = Hedge::default;
+    same(r#"{"delay":"50ms"}"#, &Hedge::after(MS_50));
+    same(r#"{"delay":"0.05s"}"#, &Hedge::after(MS_50));
+    same(
+        r#"{"delay":"immediately"}"#,
+        &base().delay(Delay::Immediately),
+    );
+    same(r#"{"delay":"on-failure"}"#, &base().delay(Delay::OnFailure));
+    same(
+        r#"{"delay":["50ms","on-failure"]}"#,
+        &base().delay([Delay::After(MS_50), Delay::OnFailure]),
+    );
+    for count in 0..=10 {
+        same(
+            &format!(r#"{{"max_hedges":{count}}}"#),
+            &base().max_hedges(count),
+        );
+    }
+    for (name, start) in [
+        ("launch", FailureStart::Launch),
+        ("launch-when-idle", FailureStart::LaunchWhenIdle),
+        ("wait", FailureStart::Wait),
+    ] {
+        same(
+            &format!(r#"{{"failure_start":"{name}"}}"#),
+            &base().failure_start(start),
+        );
+    }
+    for (name, exhausted) in [
+        ("primary", Exhausted::Primary),
+        ("first", Exhausted::First),
+        ("last", Exhausted::Last),
+    ] {
+        same(
+            &format!(r#"{{"exhausted":"{name}"}}"#),
+            &base().exhausted(exhausted),
+        );
+    }
+    let join = |grace| Losers::Join { grace };
+    for (text, losers) in [
+        (r#""drop""#, Losers::Drop),
+        (r#""join""#, join(None)),
+        (r#"{"join":"50ms"}"#, join(Some(MS_50))),
+        (r#""detach""#, Losers::Detach),
+    ] {
+        same(&format!(r#"{{"losers":{text}}}"#), &base().losers(losers));
+    }
+    for (name, rejected) in [
+        ("stop", RejectedHedge::Stop),
+        ("decide", RejectedHedge::Decide),
+        ("hedge", RejectedHedge::Hedge),
+    ] {
+        same(
+            &format!(r#"{{"rejected_hedge":"{name}"}}"#),
+            &base().rejected_hedge(rejected),
+        );
+    }
+    same(
+        r#"{"hedge_rejections":true}"#,
+        &base().hedge_rejections(true),
+    );
+    same(r#"{"panics":"propagate"}"#, &base());
+    same(
+        r#"{"panics":"as-failure"}"#,
+        &base().panics(Panics::AsFailure),
+    );
+    for ratio in [r#""5%""#, "0.05", r#""0.05""#] {
+        same(
+            &format!(r#"{{"max_extra_load":{ratio}}}"#),
+            &base().max_extra_load(0.05),
+        );
+    }
+    same(r#"{"max_extra_load":1}"#, &base().max_extra_load(1.0));
+}
+
+#[test]
+fn pr_91_unknown_keys_are_refused_with_the_nearest() {
+    for (key, nearest) in [
+        ("dealy", "delay"),
+        ("hedge_dealy", "delay"),
+        ("hedge-delay", "delay"),
+        ("Delay", "delay"),
+        ("max_hedge", "max_hedges"),
+        ("maxHedges", "max_hedges"),
+        ("max-hedges", "max_hedges"),
+        ("max_hedged_attempts", "max_hedges"),
+        ("loosers", "losers"),
+        ("panic", "panics"),
+        ("on_exhausted", "exhausted"),
+        ("hedge_rejection", "hedge_rejections"),
+        ("max_load", "max_extra_load"),
+    ] {
+        refused(
+            &format!(r#"{{"{key}":"50ms"}}"#),
+            &format!(r#"{key} = "50ms": unknown key; "#),
+            &format!("did you mean {nearest}?"),
+        );
+    }
+    refused(
+        r#"{"colour":1}"#,
+        "colour = 1: unknown key; ",
+        "use delay, max_hedges, failure_start",
+    );
+}
+
+#[test]
+fn keys_of_later_versions_are_refused_as_such() {
+    refused(
+        r#"{"delay":"adaptive"}"#,
+        r#"delay = "adaptive": "#,
+        "this version",
+    );
+    refused(
+        r#"{"delay":{"percentile":95}}"#,
+        r#"delay = {"percentile": 95}: "#,
+        "this version",
+    );
+    refused(
+        r#"{"span":"always"}"#,
+        r#"span = "always": "#,
+        "this version",
+    );
+}
+
+#[test]
+fn pr_92_durations_carry_units() {
+    for (text, hint) in [
+        ("100", "needs a unit"),
+        ("1.5", "needs a unit"),
+        (r#""100""#, "needs a unit"),
+        (r#""0""#, "needs a unit"),
+        (r#""-5ms""#, "negative"),
+        (r#""5 parsecs""#, "use ns, us, ms, s, m or h"),
+        (r#""imediately""#, "did you mean immediately?"),
+        (r#""on_failure""#, "did you mean on-failure?"),
+        (r#""soon""#, r#"such as "50ms", immediately or on-failure"#),
+        ("true", "such as"),
+        ("null", "such as"),
+        ("[]", "at least one"),
+    ] {
+        let start = format!("delay = {text}: ");
+        refused(&format!(r#"{{"delay":{text}}}"#), &start, hint);
+    }
+    refused(
+        r#"{"losers":{"join":50}}"#,
+        "losers.join = 50: ",
+        "needs a unit",
+    );
+}
+
+#[test]
+fn other_values_are_refused_with_the_remedy() {
+    for (key, value, hint) in [
+        ("max_hedges", "11", "at most 10 hedges may start"),
+        ("max_hedges", "99999999999", "at most 10"),
+        ("max_hedges", "-1", "whole number from 0 to 10"),
+        ("max_hedges", "1.5", "whole number from 0 to 10"),
+        ("max_hedges", r#""2""#, "whole number from 0 to 10"),
+        (
+            "failure_start",
+            r#""launch_when_idle""#,
+            "did you mean launch-when-idle?",
+        ),
+        (
+            "failure_start",
+            r#""never""#,
+            "use launch, launch-when-idle or wait",
+        ),
+        ("exhausted", r#""frist""#, "did you mean first?"),
+        ("losers", r#""cancel""#, "use drop, join or detach"),
+        ("losers", "3", "use drop, join or detach"),
+        ("rejected_hedge", "false", "use stop, decide or hedge"),
+        ("hedge_rejections", r#""true""#, "without quotes"),
+        ("panics", r#""as_failure""#, "did you mean as-failure?"),
+        ("max_extra_load", r#""five""#, "not a ratio"),
+        ("max_extra_load", "-0.1", "0 to 10"),
+        ("max_extra_load", "[0.1]", "not a ratio"),
+    ] {
+        let start = format!("{key} = {value}: ");
+        refused(&format!(r#"{{"{key}":{value}}}"#), &start, hint);
+    }
+    refused(r#"{"losers":{}}"#, "losers.join: missing", "such as");
+    refused(
+        r#"{"delay":"1s","delay":"2s"}"#,
+        r#"delay = "2s": "#,
+        "given twice",
+    );
+    refused("[1]", "[1]: ", "keys and their values");
+}
+
+#[test]
+fn h46_all_mistakes_are_told_at_once() {
+    let mistakes = mistakes(
+        r#"{"max_hedges":11,"delay":["50ms",100,"soon"],"losers":{"join":5,"drop":true},
+            "dealy":1,"wait":2}"#,
+    );
+    let starts = [
+        "delay[1] = 100: ",
+        r#"delay[2] = "soon": "#,
+        "max_hedges = 11: ",
+        "losers.join = 5: ",
+        "losers.drop = true: unknown key",
+        "dealy = 1: unknown key",
+        "wait = 2: unknown key",
+    ];
+    assert_eq!(mistakes.len(), starts.len(), "{mistakes:#?}");
+    for (mistake, start) in mistakes.iter().zip(starts) {
+        assert!(mistake.starts_with(start), "{mistake} / {start}");
+    }
+}
+
+#[test]
+fn long_and_unprintable_text_is_cut_and_escaped() {
+    let long = "x".repeat(10_000_000);
+    let odd = r#"{"losers":"\u0000\u001b[2J","a\nb":1}"#;
+    for delay in [long.clone(), format!("5{long}"), "5".repeat(10_000_000)] {
+        let json = format!(r#"{{"{long}":"{long}","delay":"{delay}","max_extra_load":"{delay}"}}"#);
+        let mistakes = mistakes(&json);
+        assert_eq!(mistakes.len(), 3);
+        assert!(mistakes.iter().all(|mistake| mistake.len() < 400));
+    }
+    let odd = mistakes(odd);
+    assert!(odd[0].starts_with(r#"losers = "\0\u{1b}[2J": "#), "{odd:?}");
+    assert!(odd[1].starts_with(r#""a\nb" = 1: "#), "{odd:?}");
+}
+
+#[test]
+fn many_unknown_keys_are_counted_not_listed() {
+    let keys: Vec<_> = (0..5_000).map(|key| format!(r#""k{key}":0"#)).collect();
+    let mistakes = mistakes(&format!("{{{}}}", keys.join(",")));
+    assert_eq!(mistakes.len(), 11);
+    assert!(
+        mistakes[10].starts_with("4990 more keys: "),
+        "{}",
+        mistakes[10]
+    );
+}
+
+#[test]
+fn what_is_written_means_the_same() {
+    for json in [
+        "{}",
+        r#"{"delay":"1.5ms","max_hedges":0,"losers":"detach"}"#,
+        r#"{"delay":["100ms","immediately","on-failure"],"losers":"join"}"#,
+        r#"{"delay":"0ms","failure_start":"wait","exhausted":"last","losers":{"join":"2m"}}"#,
+        r#"{"delay":"999999999999h","losers":{"join":"999999999999h"}}"#,
+        r#"{"rejected_hedge":"decide","hedge_rejections":true,"panics":"as-failure"}"#,
+        r#"{"max_hedges":10,"max_extra_load":"2.5%"}"#,
+    ] {
+        let config = read(json).unwrap();
+        let written = serde_json::to_string(&config).unwrap();
+        assert_eq!(read(&written).unwrap(), config, "{json} became {written}");
+    }
+    let json = r#"{"delay":"50ms","max_hedges":2,"losers":{"join":"50ms"},"max_extra_load":0.05}"#;
+    assert_eq!(serde_json::to_string(&read(json).unwrap()).unwrap(), json);
+}
+
+#[test]
+fn a_budget_is_made_with_the_policy_and_shared_by_its_clones() {
+    let config = read(r#"{"max_extra_load":1}"#).unwrap();
+    let (one, other) = (config.hedge(), Hedge::from(&config));
+    let copy = one.clone();
+    let take = |hedge: &Hedge| hedge.policy().budget.as_ref().unwrap().try_take();
+    one.policy().completed();
+    assert!(!take(&other));
+    assert!(take(&copy));
+    assert!(!take(&one));
+}

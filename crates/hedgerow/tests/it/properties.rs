@@ -1,0 +1,205 @@
+//! Random policies and scripts, on both fronts.
+//!
+//! Times lie on a coarse grid, so that everything that can happen in one instant does.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use hedgerow::testing::{Front, ReturnedKind, Scenario, Script, Scripted, Timeline, TimelineEvent};
+use hedgerow::{Delay, End, Exhausted, FailureStart, Hedge, Losers, Moment, Panics, RejectedHedge};
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+
+use crate::support::ms;
+
+fn grid() -> impl Strategy<Value = Duration> {
+    (0_u64..=6).prop_map(|steps| ms(steps * 10))
+}
+
+fn delay() -> impl Strategy<Value = Delay> {
+    prop_oneof![
+        4 => grid().prop_map(Delay::After),
+        1 => Just(Delay::Immediately),
+        1 => Just(Delay::OnFailure),
+        1 => Just(Delay::After(Duration::MAX)),
+    ]
+}
+
+fn losers() -> impl Strategy<Value = Losers> {
+    prop_oneof![
+        3 => Just(Losers::Drop),
+        2 => option::of(grid()).prop_map(|grace| Losers::Join { grace }),
+        1 => Just(Losers::Detach),
+    ]
+}
+
+fn script() -> impl Strategy<Value = Script> {
+    let outcome = prop_oneof![
+        3 => Just(Scripted::Ok),
+        4 => Just(Scripted::Error),
+        1 => Just(Scripted::Bad),
+        1 => Just(Scripted::Fatal),
+        2 => Just(Scripted::Rejected),
+        1 => Just(Scripted::Never),
+        1 => Just(Scripted::Panic),
+    ];
+    (grid(), outcome, grid())
+        .prop_map(|(after, outcome, cleanup)| Script::new(after, outcome, None).cleanup(cleanup))
+}
+
+fn policy() -> impl Strategy<Value = Hedge> {
+    let failure_start = prop_oneof![
+        2 => Just(FailureStart::Launch),
+        1 => Just(FailureStart::LaunchWhenIdle),
+        1 => Just(FailureStart::Wait),
+    ];
+    let exhausted = prop_oneof![
+        Just(Exhausted::Primary),
+        Just(Exhausted::First),
+        Just(Exhausted::Last)
+    ];
+    let rejected = prop_oneof![
+        Just(RejectedHedge::Stop),
+        Just(RejectedHedge::Decide),
+        Just(RejectedHedge::Hedge)
+    ];
+    let panics = prop_oneof![Just(Panics::Propagate), Just(Panics::AsFailure)];
+    (
+        vec(delay(), 1..4),
+        prop_oneof![5 => 0_u32..=3, 1 => 4_u32..=10],
+        failure_start,
+        exhausted,
+        losers(),
+        rejected,
+        any::<bool>(),
+        panics,
+    )
+        .prop_map(
+            |(delays, max_hedges, failure_start, exhausted, losers, rejected, hedge, panics)| {
+                Hedge::default()
+                    .delay(delays)
+                    .max_hedges(max_hedges)
+                    .failure_start(failure_start)
+                    .exhausted(exhausted)
+                    .losers(losers)
+                    .rejected_hedge(rejected)
+                    .hedge_rejections(hedge)
+                    .panics(panics)
+            },
+        )
+}
+
+fn scenario() -> impl Strategy<Value = Scenario> {
+    (
+        policy(),
+        vec(script(), 0..6),
+        option::weighted(0.3, 0_u32..4),
+        prop::bool::weighted(0.85),
+        option::weighted(0.25, (0_u64..=15).prop_map(|steps| ms(steps * 10))),
+    )
+        .prop_map(|(hedge, script, tokens, idempotent, cancel_at)| {
+            Scenario::new(hedge)
+                .script(script)
+                .tokens(tokens)
+                .idempotent(idempotent)
+                .cancel_at(cancel_at)
+        })
+}
+
+/// What must hold whatever the policy and the script are.
+fn check(scenario: &Scenario, timeline: &Timeline) -> Result<(), TestCaseError> {
+    let policy = scenario.hedge().policy();
+    let hedges = timeline.starts.len().saturating_sub(1);
+    prop_assert!(
+        hedges <= usize::from(policy.max_hedges.get()),
+        "more hedges than allowed"
+    );
+    if let Some(tokens) = scenario.granted() {
+        prop_assert!(hedges <= tokens as usize, "the budget is overdrawn");
+    }
+
+    let numbers: Vec<_> = timeline
+        .starts
+        .iter()
+        .map(|(attempt, _)| *attempt)
+        .collect();
+    let expected: Vec<_> = (0..u8::try_from(numbers.len()).unwrap()).collect();
+    prop_assert_eq!(&numbers, &expected, "attempts are numbered in start order");
+    prop_assert!(
+        timeline.starts.is_sorted_by_key(|(_, at)| *at),
+        "time goes forward"
+    );
+
+    let mut ends: BTreeMap<u8, Moment> = BTreeMap::new();
+    for (attempt, at, _) in &timeline.ended {
+        prop_assert!(
+            ends.insert(*attempt, *at).is_none(),
+            "an attempt ended twice"
+        );
+        prop_assert!(
+            timeline.starts[usize::from(*attempt)].1 <= *at,
+            "ended before it started"
+        );
+    }
+    let hangs = timeline.returned.kind == ReturnedKind::Hangs;
+    if policy.losers != Losers::Detach && !hangs {
+        prop_assert_eq!(
+            ends.len(),
+            timeline.starts.len(),
+            "every started attempt ends"
+        );
+    }
+
+    let decisions = timeline
+        .events
+        .iter()
+        .filter(|event| matches!(event, TimelineEvent::Win(..) | TimelineEvent::Exhausted(_)));
+    prop_assert!(decisions.count() <= 1, "one decision");
+    prop_assert_eq!(timeline.returned.at.is_none(), hangs);
+    let mut suppressed = timeline.suppressed.clone();
+    suppressed.sort_unstable();
+    suppressed.dedup();
+    prop_assert_eq!(
+        suppressed.len(),
+        timeline.suppressed.len(),
+        "a failure is reported once"
+    );
+    if !scenario.is_idempotent() {
+        for pair in timeline.starts.windows(2) {
+            let (earlier, _) = pair[0];
+            let ended = ends.get(&earlier);
+            prop_assert!(
+                ended.is_some_and(|end| *end <= pair[1].1),
+                "it ran concurrently"
+            );
+        }
+    }
+    Ok(())
+}
+
+/// What the call itself saw. A detached attempt that ends in the instant of the decision tells of
+/// its own end; the engine has let go of it by then.
+fn seen_by_the_call(scenario: &Scenario, mut timeline: Timeline) -> Timeline {
+    if scenario.hedge().policy().losers == Losers::Detach {
+        timeline.ended.retain(|(.., end)| *end != End::Discarded);
+    }
+    timeline
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: 100_000,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn pr_34_the_fronts_agree_and_the_invariants_hold(scenario in scenario()) {
+        let engine = scenario.run(Front::Engine);
+        check(&scenario, &engine)?;
+        let future = scenario.run(Front::Async);
+        check(&scenario, &future)?;
+        prop_assert_eq!(engine, seen_by_the_call(&scenario, future));
+    }
+}
