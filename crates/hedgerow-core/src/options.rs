@@ -110,7 +110,8 @@ pub enum RejectedHedge {
 /// What a panic of an attempt means for the call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Panics {
-    /// It reaches the caller, after all other attempts are dropped.
+    /// It reaches the caller, after all other attempts are dropped. A loser's panic after the
+    /// decision is discarded like any other outcome.
     #[default]
     Propagate,
     /// It is a handled failure: another attempt may answer. If none does and the panic is the

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Instant;
 
-use hedgerow_core::{Call, Delay, Losers, Moment, Step, Terms, Verdict};
+use hedgerow_core::{Call, Delay, Losers, Moment, Panics, Step, Terms, Verdict};
 use pin_project_lite::pin_project;
 use tokio_util::sync::WaitForCancellationFutureOwned;
 
@@ -228,7 +228,11 @@ where
         now: Moment,
         cx: &mut Context<'_>,
     ) {
-        let panics = parts.hedge.policy().panics;
+        // After the decision nothing that a loser does changes the result (A19).
+        let panics = match self.call.decision() {
+            Some(_) => Panics::AsFailure,
+            None => parts.hedge.policy().panics,
+        };
         *self.as_mut().project().polling = Some(attempt);
         let polled = match attempt {
             0 => parts

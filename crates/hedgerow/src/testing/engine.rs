@@ -99,7 +99,8 @@ impl Drive<'_> {
             Scripted::Rejected => Verdict::rejected(self.policy.hedge_rejections),
             Scripted::Panic => Verdict::PANICKED,
         };
-        if verdict == Verdict::PANICKED && self.policy.panics == Panics::Propagate {
+        let decided = self.call.decision().is_some();
+        if verdict == Verdict::PANICKED && self.policy.panics == Panics::Propagate && !decided {
             return self.call.abort(&self.policy, Some(attempt), self.now);
         }
         self.call.finished(&self.policy, attempt, verdict, self.now);

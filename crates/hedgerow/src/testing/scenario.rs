@@ -175,6 +175,16 @@ impl Scenario {
         self.tokens
     }
 
+    /// What the attempts do.
+    pub fn scripts(&self) -> &[Script] {
+        &self.script
+    }
+
+    /// When the caller cancels, if it does.
+    pub fn cancelled_at(&self) -> Option<Duration> {
+        self.cancel_at
+    }
+
     /// Whether the work may run more than once.
     pub fn is_idempotent(&self) -> bool {
         self.idempotent

@@ -90,7 +90,8 @@ fn policy() -> impl Strategy<Value = Hedge> {
         )
 }
 
-fn scenario() -> impl Strategy<Value = Scenario> {
+/// Any scenario.
+pub(crate) fn scenario() -> impl Strategy<Value = Scenario> {
     (
         policy(),
         vec(script(), 0..6),

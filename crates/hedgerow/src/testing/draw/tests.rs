@@ -185,9 +185,9 @@ fn panics_are_marked_and_odd_values_stay_on_their_line() {
     shows(
         &scenario,
         r#"
-             0  10            110                               300 ms
-primary @0   ├──────────────────────────────────────────────────●  won at 300
-hedge 1 @10    ├──────────────!                                    panicked at 110
+             0                110                           300 ms
+primary @0   ├──────────────────────────────────────────────●  won at 300
+hedge 1 @10    ├──────────────!                                panicked at 110
 returned ok "a\nb\u{1b}[0m and more than fits into "… from primary at 300 ms
 suppressed failures: hedge 1
 "#,

@@ -1,0 +1,316 @@
+//! The rules E1 to E14 written down a second time, as naively as possible, and compared with the
+//! engine on random scenarios. It shares no code with the engine: it keeps every attempt in a list
+//! and goes through time instant by instant.
+
+use std::time::Duration;
+
+use hedgerow::testing::{Front, ReturnedKind, Scenario, Scripted};
+use hedgerow::{Delay, Exhausted, FailureStart, Losers, Moment, Panics, RejectedHedge};
+use proptest::prelude::*;
+
+use crate::properties::scenario;
+
+/// What the model says of a scenario, in words that can be compared.
+#[derive(Debug, PartialEq, Default)]
+struct Story {
+    starts: Vec<(u8, Moment)>,
+    events: Vec<String>,
+    returned: Option<(ReturnedKind, Option<u8>, Moment)>,
+    cancelled: Vec<(u8, Moment)>,
+    suppressed: Vec<u8>,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum State {
+    Running { ends: Moment },
+    Over,
+}
+
+struct Model<'a> {
+    scenario: &'a Scenario,
+    now: Moment,
+    attempts: Vec<State>,
+    failed: Vec<u8>,
+    due: Moment,
+    starts_owed: u8,
+    launching: bool,
+    tokens: Option<u32>,
+    story: Story,
+}
+
+/// How a step of the race ended it.
+enum Ended {
+    Accepted(u8),
+    Exhausted(u8),
+    Cancelled,
+    Panicked(u8),
+}
+
+fn text(at: Moment) -> String {
+    at.as_millis_f64().to_string()
+}
+
+impl Model<'_> {
+    fn outcome(&self, attempt: u8) -> (Duration, Scripted, Duration) {
+        match self.scenario.scripts().get(usize::from(attempt)) {
+            Some(script) if script.outcome != Scripted::Never => {
+                (script.after, script.outcome, script.cleanup)
+            }
+            Some(script) => (Duration::MAX, Scripted::Never, script.cleanup),
+            None => (Duration::MAX, Scripted::Never, Duration::ZERO),
+        }
+    }
+
+    fn idle(&self) -> bool {
+        !self.attempts.iter().any(|state| *state != State::Over)
+    }
+
+    fn left(&self) -> bool {
+        let most = 1 + usize::from(self.scenario.hedge().policy().max_hedges.get());
+        self.launching && self.attempts.len() < most
+    }
+
+    /// Starts the next attempt now, polls it once, and says how that ended the race if it did.
+    fn start(&mut self) -> Option<Ended> {
+        let number = u8::try_from(self.attempts.len()).unwrap();
+        if number > 0 {
+            self.story
+                .events
+                .push(format!("hedge({number})@{}", text(self.now)));
+        }
+        self.story.starts.push((number, self.now));
+        let ends = self.now.after(self.outcome(number).0);
+        self.attempts.push(State::Running { ends });
+        let next = number + 1;
+        self.due = match self.scenario.hedge().policy().schedule.delay(next) {
+            _ if !self.left() || !self.scenario.is_idempotent() => Moment::NEVER,
+            Delay::After(delay) => self.now.after(delay),
+            Delay::Immediately => self.now,
+            Delay::OnFailure => Moment::NEVER,
+        };
+        if ends <= self.now {
+            self.finish(number)
+        } else {
+            None
+        }
+    }
+
+    /// An attempt that ran has ended by itself.
+    fn finish(&mut self, number: u8) -> Option<Ended> {
+        let policy = self.scenario.hedge().policy().clone();
+        self.attempts[usize::from(number)] = State::Over;
+        let (_, outcome, _) = self.outcome(number);
+        let handled = match outcome {
+            Scripted::Panic if policy.panics == Panics::Propagate => {
+                return Some(Ended::Panicked(number));
+            }
+            Scripted::Ok | Scripted::Fatal | Scripted::Never => false,
+            Scripted::Error | Scripted::Bad | Scripted::Panic => true,
+            Scripted::Rejected if number > 0 && policy.rejected_hedge != RejectedHedge::Decide => {
+                true
+            }
+            Scripted::Rejected => policy.hedge_rejections,
+        };
+        if !handled {
+            return Some(Ended::Accepted(number));
+        }
+        self.failed.push(number);
+        let rejected = outcome == Scripted::Rejected;
+        if rejected && number > 0 && policy.rejected_hedge == RejectedHedge::Stop {
+            self.launching = false;
+        }
+        if !self.scenario.is_idempotent() && !rejected {
+            self.launching = false;
+        }
+        if policy.failure_start != FailureStart::Wait {
+            self.starts_owed += 1;
+        }
+        None
+    }
+
+    /// Takes a token, or ends launching.
+    fn granted(&mut self) -> bool {
+        match &mut self.tokens {
+            None => true,
+            Some(0) => {
+                let next = self.attempts.len();
+                self.story
+                    .events
+                    .push(format!("denied({next})@{}", text(self.now)));
+                self.launching = false;
+                false
+            }
+            Some(tokens) => {
+                *tokens -= 1;
+                true
+            }
+        }
+    }
+
+    /// Everything at this instant, in the order of E3 and E4.
+    fn instant(&mut self, cancelled: bool) -> Option<Ended> {
+        for number in 0..u8::try_from(self.attempts.len()).unwrap() {
+            let state = self.attempts[usize::from(number)];
+            if matches!(state, State::Running { ends } if ends <= self.now && !ends.is_never())
+                && let Some(ended) = self.finish(number)
+            {
+                return Some(ended);
+            }
+        }
+        if cancelled {
+            return Some(Ended::Cancelled);
+        }
+        if self.attempts.is_empty()
+            && let Some(ended) = self.start()
+        {
+            return Some(ended);
+        }
+        while self.left() {
+            let when_idle = !self.scenario.is_idempotent()
+                || self.scenario.hedge().policy().failure_start == FailureStart::LaunchWhenIdle;
+            let by_failure = self.starts_owed > 0 && (!when_idle || self.idle());
+            let by_delay = self.due <= self.now && !self.due.is_never();
+            if !(by_failure || by_delay) || !self.granted() {
+                break;
+            }
+            if when_idle {
+                self.starts_owed = 0;
+            } else if by_failure {
+                self.starts_owed -= 1;
+            }
+            if let Some(ended) = self.start() {
+                return Some(ended);
+            }
+        }
+        let timer = self.left() && !self.due.is_never();
+        if self.idle() && !timer {
+            let chosen = match self.scenario.hedge().policy().exhausted {
+                Exhausted::Primary => 0,
+                Exhausted::First => self.failed[0],
+                Exhausted::Last => *self.failed.last().unwrap(),
+            };
+            self.story
+                .events
+                .push(format!("exhausted@{}", text(self.now)));
+            return Some(Ended::Exhausted(chosen));
+        }
+        None
+    }
+
+    /// The next instant at which anything can happen.
+    fn next(&self, cancel: Moment) -> Option<Moment> {
+        let ends = self.attempts.iter().filter_map(|state| match state {
+            State::Running { ends } => Some(*ends),
+            State::Over => None,
+        });
+        let due = if self.left() { self.due } else { Moment::NEVER };
+        let next = ends.chain([due, cancel]).min()?;
+        (!next.is_never()).then_some(next)
+    }
+}
+
+fn tell(scenario: &Scenario) -> Story {
+    let mut model = Model {
+        scenario,
+        now: Moment::ZERO,
+        attempts: vec![],
+        failed: vec![],
+        due: Moment::NEVER,
+        starts_owed: 0,
+        launching: true,
+        tokens: scenario.granted(),
+        story: Story::default(),
+    };
+    let mut cancel = scenario.cancelled_at().map_or(Moment::NEVER, Moment::from);
+    let ended = loop {
+        if let Some(ended) = model.instant(cancel <= model.now) {
+            break ended;
+        }
+        match model.next(cancel) {
+            Some(next) => model.now = next,
+            None => {
+                model.story.suppressed = model.failed;
+                return model.story;
+            }
+        }
+    };
+    if cancel <= model.now {
+        cancel = Moment::NEVER;
+        if !matches!(ended, Ended::Cancelled) {
+            // It came in the instant of the decision: nobody is waited for.
+            cancel = model.now;
+        }
+    }
+    end(model, &ended, cancel)
+}
+
+/// Deals with the losers, and says what is returned when.
+fn end(mut model: Model<'_>, ended: &Ended, cancel: Moment) -> Story {
+    let decided = model.now;
+    let losers = model.scenario.hedge().policy().losers;
+    let mut until = decided;
+    for number in 0..u8::try_from(model.attempts.len()).unwrap() {
+        let State::Running { ends } = model.attempts[usize::from(number)] else {
+            continue;
+        };
+        if losers != Losers::Detach {
+            model.story.cancelled.push((number, decided));
+            until = until.max(ends.min(decided.after(model.outcome(number).2)));
+        }
+    }
+    let over = match losers {
+        Losers::Join { grace } if !matches!(ended, Ended::Panicked(_)) => {
+            let grace = grace.map_or(Moment::NEVER, |grace| decided.after(grace));
+            until.min(grace).min(cancel)
+        }
+        _ => decided,
+    };
+    let returned = match ended {
+        Ended::Panicked(number) => (ReturnedKind::Panic, Some(*number)),
+        Ended::Cancelled => (ReturnedKind::Cancelled, None),
+        Ended::Accepted(number) => {
+            model
+                .story
+                .events
+                .push(format!("win({number})@{}", text(decided)));
+            (
+                ReturnedKind::Outcome(model.outcome(*number).1),
+                Some(*number),
+            )
+        }
+        Ended::Exhausted(number) => match model.outcome(*number).1 {
+            Scripted::Panic => (ReturnedKind::Panic, Some(*number)),
+            outcome => (ReturnedKind::Outcome(outcome), Some(*number)),
+        },
+    };
+    model.story.returned = Some((returned.0, returned.1, over));
+    model.story.suppressed = model.failed;
+    model
+        .story
+        .suppressed
+        .retain(|number| Some(*number) != returned.1);
+    model.story
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: 100_000,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn the_engine_does_what_the_rules_say(scenario in scenario()) {
+        let told = tell(&scenario);
+        let timeline = scenario.run(Front::Engine);
+        let returned = timeline.returned;
+        let engine = Story {
+            starts: timeline.starts.clone(),
+            events: timeline.events.iter().map(|event| event.text()).collect(),
+            returned: returned.at.map(|at| (returned.kind, returned.attempt, at)),
+            cancelled: timeline.cancelled.clone(),
+            suppressed: timeline.suppressed.clone(),
+        };
+        prop_assert_eq!(told, engine);
+    }
+}
