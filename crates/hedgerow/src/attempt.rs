@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use tokio_util::sync::CancellationToken;
 
-use crate::drive::Late;
+use crate::late::Late;
 use crate::properties::Properties;
 
 /// One execution of the work, as the work sees it.

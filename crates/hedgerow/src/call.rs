@@ -10,12 +10,14 @@ use tokio_util::sync::CancellationToken;
 
 use crate::attempt::{Attempt, AttemptCounter};
 use crate::drive::{Hedged, SharedRules, SpawnedAttempt, Spawner, TokioSpawner, Work};
+use crate::extras::Extras;
+use crate::failure::{Cancelled, Failure};
 use crate::hedge::Hedge;
 use crate::properties::Properties;
-use crate::report::{Cancelled, Failure, Settle};
+use crate::report::Settle;
 use crate::rules::{
-    CancelWith, DelayWith, Discarded, ExhaustedBy, Handle, NextAction, NextActionBy, NextHedge,
-    OnDiscard, OnHedge, OnHedgeAsync, Rejection, Rules,
+    CancelWith, Defaults, DelayWith, Discarded, ExhaustedBy, Handle, NextAction, NextActionBy,
+    NextHedge, OnDiscard, OnHedge, OnHedgeAsync, Rejection, Rules,
 };
 
 /// One hedged call: await it for the result, or [`settle`](HedgedCall::settle) it for a report.
@@ -32,32 +34,46 @@ pub struct HedgedCall<P, F, R> {
     extras: Option<Box<Extras>>,
 }
 
-/// What few calls need: kept behind one pointer, and none at all for the others.
-#[derive(Clone, Debug)]
-pub(crate) struct Extras {
-    pub(crate) token: Option<CancellationToken>,
-    pub(crate) properties: Option<Properties>,
-    pub(crate) counter: Option<AttemptCounter>,
-    pub(crate) deadline: Option<Duration>,
-    pub(crate) idempotent: bool,
-    pub(crate) tracked: bool,
-    pub(crate) settle: bool,
-    pub(crate) spawned: bool,
+/// Makes calls.
+impl Hedge {
+    /// Hedges a piece of work.
+    ///
+    /// `work` makes the future of one attempt. It is called once for the primary and once for
+    /// each hedge, so it must be safe to run concurrently with itself, and should be idempotent.
+    /// Nothing happens until the call is awaited; see [`HedgedCall`] for what else can be said
+    /// before that.
+    pub fn call<F, Fut>(&self, work: F) -> HedgedCall<&Self, F, Defaults>
+    where
+        F: FnMut(Attempt) -> Fut,
+    {
+        HedgedCall::new(self, work)
+    }
 }
 
-impl Default for Extras {
-    fn default() -> Self {
-        Self {
-            token: None,
-            properties: None,
-            counter: None,
-            deadline: None,
-            idempotent: true,
-            tracked: false,
-            settle: false,
-            spawned: false,
-        }
-    }
+/// Hedges one piece of work, with a policy made for it on the spot.
+///
+/// The same as [`Hedge::call`] on a policy that nobody keeps; a policy that is used again is
+/// cheaper, and only a kept one can have a budget.
+///
+/// ```
+/// use std::time::Duration;
+/// use hedgerow::hedged;
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() {
+/// # async fn load_profile(_user: u32, _attempt: u32) -> Result<&'static str, String> { Ok("ada") }
+/// # let user_id = 7;
+/// let profile = hedged(|attempt| load_profile(user_id, attempt.number()))
+///     .after(Duration::from_millis(50))
+///     .max_hedges(2)
+///     .await;
+/// assert_eq!(profile, Ok("ada"));
+/// # }
+/// ```
+pub fn hedged<F, Fut>(work: F) -> HedgedCall<Hedge, F, Defaults>
+where
+    F: FnMut(Attempt) -> Fut,
+{
+    HedgedCall::new(Hedge::default(), work)
 }
 
 impl<P, F, R: Default> HedgedCall<P, F, R> {

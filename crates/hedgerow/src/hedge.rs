@@ -9,16 +9,13 @@ use hedgerow_core::{
     Panics, Policy, RatioBudget, RejectedHedge, Schedule,
 };
 
-use crate::attempt::Attempt;
-use crate::call::HedgedCall;
 use crate::clock::Clock;
-use crate::rules::Defaults;
 
 /// A hedging policy: when to start another attempt, how many, and what to do with the losers.
 ///
 /// Plain data without type parameters: keep one per dependency, share it by reference or clone it
 /// (clones share the budget). The parts that need the caller's types join at the call, see
-/// [`HedgedCall`].
+/// [`HedgedCall`](crate::HedgedCall).
 ///
 /// | option | default | set by |
 /// |---|---|---|
@@ -96,7 +93,7 @@ impl Hedge {
 
     /// A threaded policy: one extra attempt after two seconds or at a failure; the latest failure
     /// is returned; losers run on in the background (rules M1 to M22). Calls must be
-    /// [`spawned`](HedgedCall::spawned).
+    /// [`spawned`](crate::HedgedCall::spawned).
     pub fn abandoning() -> Self {
         Self::default()
             .exhausted(Exhausted::Last)
@@ -187,19 +184,6 @@ impl Hedge {
         self.derived()
     }
 
-    /// Hedges a piece of work.
-    ///
-    /// `work` makes the future of one attempt. It is called once for the primary and once for
-    /// each hedge, so it must be safe to run concurrently with itself, and should be idempotent.
-    /// Nothing happens until the call is awaited; see [`HedgedCall`] for what else can be said
-    /// before that.
-    pub fn call<F, Fut>(&self, work: F) -> HedgedCall<&Self, F, Defaults>
-    where
-        F: FnMut(Attempt) -> Fut,
-    {
-        HedgedCall::new(self, work)
-    }
-
     /// The options as plain data, as the engine takes them.
     #[inline]
     pub fn policy(&self) -> &Policy {
@@ -252,30 +236,4 @@ fn literal<V>(value: Result<V, InvalidOption>) -> V {
         Ok(value) => value,
         Err(error) => panic!("{error}"),
     }
-}
-
-/// Hedges one piece of work, with a policy made for it on the spot.
-///
-/// The same as [`Hedge::call`] on a policy that nobody keeps; a policy that is used again is
-/// cheaper, and only a kept one can have a budget.
-///
-/// ```
-/// use std::time::Duration;
-/// use hedgerow::hedged;
-///
-/// # #[tokio::main(flavor = "current_thread")] async fn main() {
-/// # async fn load_profile(_user: u32, _attempt: u32) -> Result<&'static str, String> { Ok("ada") }
-/// # let user_id = 7;
-/// let profile = hedged(|attempt| load_profile(user_id, attempt.number()))
-///     .after(Duration::from_millis(50))
-///     .max_hedges(2)
-///     .await;
-/// assert_eq!(profile, Ok("ada"));
-/// # }
-/// ```
-pub fn hedged<F, Fut>(work: F) -> HedgedCall<Hedge, F, Defaults>
-where
-    F: FnMut(Attempt) -> Fut,
-{
-    HedgedCall::new(Hedge::default(), work)
 }

@@ -51,7 +51,10 @@ mod clock;
 #[cfg(feature = "serde")]
 pub mod config;
 mod drive;
+mod extras;
+mod failure;
 mod hedge;
+mod late;
 mod properties;
 mod report;
 mod rules;
@@ -66,14 +69,15 @@ pub use hedgerow_core::{
 pub use tokio_util::sync::CancellationToken;
 
 pub use attempt::{Attempt, AttemptCounter};
-pub use call::HedgedCall;
+pub use call::{HedgedCall, hedged};
 #[cfg(feature = "test-util")]
 pub use clock::ManualClock;
 pub use clock::{Clock, Sleep};
 #[cfg(feature = "serde")]
 pub use config::{ConfigError, HedgeConfig};
 pub use drive::{Hedged, SharedRules, SpawnedAttempt, Spawner, Task, Work};
-pub use hedge::{Hedge, hedged};
+pub use failure::{Cancelled, Failure};
+pub use hedge::Hedge;
 pub use properties::Properties;
-pub use report::{AllFailed, AttemptReport, Cancelled, Failure, Report, Settle, Settled};
+pub use report::{AllFailed, AttemptReport, Report, Settle, Settled};
 pub use rules::{Defaults, Discarded, Judged, NextAction, NextHedge, NoAction, NoHook, Rules};

@@ -6,6 +6,7 @@ mod manual;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::time::Instant;
 
 #[cfg(feature = "test-util")]
@@ -29,7 +30,7 @@ pub trait Clock: fmt::Debug + Send + Sync {
 
 /// Tokio's clock, paused or not.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct TokioClock;
+struct TokioClock;
 
 impl Clock for TokioClock {
     fn now(&self) -> Instant {
@@ -39,4 +40,9 @@ impl Clock for TokioClock {
     fn sleep_until(&self, deadline: Instant) -> Sleep {
         Box::pin(tokio::time::sleep_until(deadline.into()))
     }
+}
+
+/// This clock, or tokio's if there is none.
+pub(crate) fn or_tokio(clock: Option<&Arc<dyn Clock>>) -> &dyn Clock {
+    clock.map_or(&TokioClock, Arc::as_ref)
 }

@@ -9,7 +9,7 @@ use super::{ConfigError, HedgeConfig};
 const TOLD: usize = 10;
 
 /// From which likeness on (1 is equal) a name is worth a question.
-const LIKE: f64 = 0.75;
+const LIKE: f64 = 0.8;
 
 /// The keys of a table while they are read.
 ///
@@ -36,6 +36,8 @@ const LIKE: f64 = 0.75;
 pub struct Fields<'a> {
     entries: &'a [(String, Value)],
     known: Vec<&'static str>,
+    /// Known too, but never worth a hint where no key is near.
+    misplaced: Vec<&'static str>,
     mistakes: Vec<InvalidOption>,
 }
 
@@ -50,6 +52,7 @@ impl<'a> Fields<'a> {
             Value::Table(entries) => Ok(Self {
                 entries,
                 known: Vec::new(),
+                misplaced: Vec::new(),
                 mistakes: Vec::new(),
             }),
             _ => Err(value.refused("write keys and their values")),
@@ -63,9 +66,9 @@ impl<'a> Fields<'a> {
         read: impl FnOnce(&'a Value) -> Result<T, ConfigError>,
     ) -> Option<T> {
         self.known.push(key);
-        let mut given = self.entries.iter().filter(|(name, _)| name == key);
-        let (_, value) = given.next()?;
-        if let Some((_, again)) = given.next() {
+        let mut given = self.given(key);
+        let value = given.next()?;
+        if let Some(again) = given.next() {
             self.add(again.refused("given twice; leave one out").within(key));
         }
         match read(value) {
@@ -84,7 +87,7 @@ impl<'a> Fields<'a> {
         remedy: &str,
         read: impl FnOnce(&'a Value) -> Result<T, ConfigError>,
     ) -> Option<T> {
-        if !self.has(key) {
+        if self.given(key).next().is_none() {
             let missing = InvalidOption::new(key, "", format!("missing; {remedy}"));
             self.add(missing.into());
         }
@@ -94,13 +97,17 @@ impl<'a> Fields<'a> {
     /// Refuses keys that are right in another place; `remedy` says where.
     pub fn misplaced(&mut self, keys: &[&'static str], remedy: &str) {
         for key in keys {
-            let refuse = |value: &Value| Err::<(), _>(value.refused(remedy));
-            self.take(key, refuse);
+            for value in self.given(key) {
+                self.add(value.refused(remedy).within(key));
+            }
         }
+        self.misplaced.extend(keys);
     }
 
-    fn has(&self, key: &str) -> bool {
-        self.entries.iter().any(|(name, _)| name == key)
+    /// What the key is given, as often as it is.
+    fn given<'k>(&self, key: &'k str) -> impl Iterator<Item = &'a Value> + use<'a, 'k> {
+        let entries = self.entries.iter();
+        entries.filter_map(move |(name, value)| (name == key).then_some(value))
     }
 
     /// The whole that was read, if nothing is wrong with any part of it.
@@ -109,13 +116,16 @@ impl<'a> Fields<'a> {
     ///
     /// Every mistake that was found, and every key that was not asked for.
     pub fn finish<T>(mut self, whole: T) -> Result<T, ConfigError> {
-        let is_known = |name: &String| self.known.contains(&name.as_str());
-        let unknown = self.entries.iter().filter(|(name, _)| !is_known(name));
-        let mut unknown = unknown.peekable();
+        let keys = [self.known.as_slice(), &self.misplaced].concat();
+        let is_unknown = |(name, _): &&(String, Value)| !keys.contains(&name.as_str());
+        let mut unknown = self.entries.iter().filter(is_unknown);
         let told: Vec<_> = unknown.by_ref().take(TOLD).collect();
         let more = unknown.count();
         for (name, value) in told {
-            let hint = did_you_mean(name, self.known.iter().copied());
+            let hint = match nearest(name, keys.iter().copied()) {
+                Some(nearest) => format!("did you mean {nearest}?"),
+                None => one_of(self.known.iter().copied()),
+            };
             let refused = value.refused(format!("unknown key; {hint}"));
             self.add(refused.within(&shown(name)));
         }

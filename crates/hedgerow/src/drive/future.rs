@@ -16,7 +16,7 @@ use super::leave::{Abandoned, Ending, discard_all};
 use super::race::{Parts, Race, clock_of};
 use super::slots::Primary;
 use crate::attempt::Attempt;
-use crate::call::Extras;
+use crate::extras::Extras;
 use crate::hedge::Hedge;
 use crate::rules::{NextHedge, Rules, judge};
 

@@ -3,15 +3,16 @@
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
+use std::sync::Arc;
 
 use hedgerow_core::{Decision, Event, Gate, Losers, Moment};
 
 use super::Work;
 use super::race::{Parts, Race, moment};
 use super::slots::Primary;
-use super::spawn::Late;
+use crate::failure::Failure;
 use crate::hedge::Hedge;
-use crate::report::Failure;
+use crate::late::Late;
 use crate::rules::{Discarded, Rules};
 
 /// How a call ended, with all that a report says.
@@ -72,7 +73,16 @@ where
                 continue;
             }
             if hedge.policy().losers == Losers::Detach {
-                let late = Late::new(hedge, this.call, number, *this.origin);
+                let Some(observer) = &hedge.policy().observer else {
+                    continue;
+                };
+                let late = Late {
+                    call: this.call.id(),
+                    observer: Arc::clone(observer),
+                    clock: hedge.own_clock().cloned(),
+                    origin: *this.origin,
+                    started: this.call.started_at(number).unwrap_or(Moment::ZERO),
+                };
                 // Set once: an attempt is let go once.
                 let _ = shared.late.set(late);
             } else {

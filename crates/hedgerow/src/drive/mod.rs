@@ -15,7 +15,6 @@ use std::future::Future;
 
 pub use future::Hedged;
 pub(crate) use leave::Ending;
-pub(crate) use spawn::Late;
 pub(crate) use spawn::TokioSpawner;
 pub use spawn::{SharedRules, SpawnedAttempt, Spawner, Task};
 

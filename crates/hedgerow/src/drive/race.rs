@@ -2,7 +2,6 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Instant;
 
@@ -14,10 +13,10 @@ use super::Work;
 use super::leave::Ending;
 use super::slots::{Caught, HedgeOf, Primary, Slots, poll_caught};
 use crate::attempt::Attempt;
-use crate::call::Extras;
-use crate::clock::{Clock, Sleep, TokioClock};
+use crate::clock::{Clock, Sleep, or_tokio};
+use crate::extras::Extras;
+use crate::failure::Failure;
 use crate::hedge::Hedge;
-use crate::report::Failure;
 use crate::rules::{Discarded, NextAction, NextHedge, Rules, judge};
 
 /// The parts of the call that live in its future, lent to the race for one turn.
@@ -77,7 +76,7 @@ pin_project! {
 
 /// The clock that the policy names, or tokio's.
 pub(super) fn clock_of(hedge: &Hedge) -> &dyn Clock {
-    hedge.own_clock().map_or(&TokioClock, Arc::as_ref)
+    or_tokio(hedge.own_clock())
 }
 
 impl<Fut, R> Race<Fut, R>

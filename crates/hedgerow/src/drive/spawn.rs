@@ -6,17 +6,14 @@ use std::panic::resume_unwind;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
-use std::time::Instant;
 
-use hedgerow_core::{Call, Delay, Event, Losers, Moment, Panics};
+use hedgerow_core::{Delay, Losers, Panics};
 use tokio::sync::oneshot;
 
 use super::Work;
-use super::race::clock_of;
 use super::slots::{Caught, poll_caught};
 use crate::attempt::Attempt;
-use crate::hedge::Hedge;
-use crate::report::Failure;
+use crate::failure::Failure;
 use crate::rules::{Discarded, Judged, NextAction, NextHedge, Rules};
 
 /// Starts tasks: where the attempts of a spawned call run.
@@ -249,49 +246,5 @@ fn too_late<T, E, R: Rules<T, E>>(caught: Caught<T, E>, attempt: &Attempt, rules
         rules
             .lock()
             .on_discard(Discarded::new(attempt.hedge_number(), outcome));
-    }
-}
-
-/// Where a detached attempt reports its end.
-pub(crate) struct Late {
-    call: u64,
-    hedge: Hedge,
-    origin: Instant,
-    started: Moment,
-}
-
-impl Late {
-    pub(super) fn new(hedge: &Hedge, call: &Call, attempt: u8, origin: Instant) -> Self {
-        let started = call.started_at(attempt).unwrap_or(Moment::ZERO);
-        Self {
-            call: call.id(),
-            hedge: hedge.clone(),
-            origin,
-            started,
-        }
-    }
-
-    fn tell(&self, attempt: u8) {
-        let Some(observer) = &self.hedge.policy().observer else {
-            return;
-        };
-        let now = clock_of(&self.hedge)
-            .now()
-            .saturating_duration_since(self.origin);
-        let now = Moment::from(now);
-        observer.event(&Event::late(
-            self.call,
-            attempt,
-            now,
-            now.since(self.started),
-        ));
-    }
-}
-
-impl fmt::Debug for Late {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Late")
-            .field("call", &self.call)
-            .finish_non_exhaustive()
     }
 }

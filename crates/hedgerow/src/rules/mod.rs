@@ -9,7 +9,7 @@ use std::marker::PhantomData;
 use hedgerow_core::{Delay, Origin, OutcomeKind, Verdict};
 
 use crate::attempt::Attempt;
-use crate::report::Failure;
+use crate::failure::Failure;
 
 pub(crate) use setters::{
     CancelWith, DelayWith, ExhaustedBy, Handle, NextActionBy, OnDiscard, OnHedge, OnHedgeAsync,

@@ -5,7 +5,7 @@ use std::future::Future;
 use hedgerow_core::Delay;
 
 use super::{Discarded, Judged, NextAction, NextHedge, Rules};
-use crate::report::Failure;
+use crate::failure::Failure;
 
 /// Writes the methods that a wrapper leaves to the rules it wraps.
 macro_rules! inherit {

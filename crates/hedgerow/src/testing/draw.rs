@@ -140,6 +140,7 @@ impl Row {
         };
         let (end, mark) = match self.end {
             None => (scale.bars - 1, '>'),
+            Some((at, End::Discarded)) if self.told == Some(at) => (scale.column(at), '┤'),
             Some((at, end)) => (scale.column(at), end_mark(end)),
         };
         bar[start..=end].fill('─');
@@ -157,7 +158,7 @@ impl Row {
         let told = |at| format!("told to stop at {}", millis(at));
         let end = match self.end {
             None => self.start.map(|_| self.forever.to_owned()),
-            Some((at, End::Cancelled)) if self.told == Some(at) => None,
+            Some((at, End::Cancelled | End::Discarded)) if self.told == Some(at) => None,
             Some((at, end)) => Some(format!("{} at {}", end_word(end), millis(at))),
         };
         let parts = [self.denied.map(denied), self.told.map(told), end];

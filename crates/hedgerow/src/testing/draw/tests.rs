@@ -211,3 +211,21 @@ fn s40_nothing_started() {
     let scenario = after(50, 2).cancel_at(Some(ms(0)));
     shows(&scenario, "no attempt started\nreturned cancelled at 0 ms");
 }
+
+#[test]
+fn s44_a_loser_that_obeys_at_once_is_only_told_to_stop() {
+    let hedge = Hedge::after(ms(50)).losers(Losers::Join { grace: None });
+    let scenario = with(hedge)
+        .attempt(Script::ok(ms(500), "a"))
+        .attempt(Script::ok(ms(20), "b"));
+    shows(
+        &scenario,
+        r#"
+             0                              50           70 ms
+primary @0   ├───────────────────────────────────────────┤  told to stop at 70
+hedge 1 @50                                 ├────────────●  won at 70
+returned ok "b" from hedge 1 at 70 ms
+cancelled at 70 ms: primary
+"#,
+    );
+}

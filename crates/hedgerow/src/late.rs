@@ -1,0 +1,43 @@
+//! Where an attempt that outlives its call reports its end.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Instant;
+
+use hedgerow_core::{Event, Moment, Observer};
+
+use crate::clock::{Clock, or_tokio};
+
+/// What a detached attempt needs to tell the observer that it has ended.
+pub(crate) struct Late {
+    pub(crate) call: u64,
+    pub(crate) observer: Arc<dyn Observer>,
+    pub(crate) clock: Option<Arc<dyn Clock>>,
+    /// What the call's moments are counted from.
+    pub(crate) origin: Instant,
+    pub(crate) started: Moment,
+}
+
+impl Late {
+    /// The attempt has ended.
+    pub(crate) fn tell(&self, attempt: u8) {
+        let now = or_tokio(self.clock.as_ref())
+            .now()
+            .saturating_duration_since(self.origin);
+        let now = Moment::from(now);
+        self.observer.event(&Event::late(
+            self.call,
+            attempt,
+            now,
+            now.since(self.started),
+        ));
+    }
+}
+
+impl fmt::Debug for Late {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Late")
+            .field("call", &self.call)
+            .finish_non_exhaustive()
+    }
+}
