@@ -81,3 +81,8 @@ pub use hedge::Hedge;
 pub use properties::Properties;
 pub use report::{AllFailed, AttemptReport, Report, Settle, Settled};
 pub use rules::{Defaults, Discarded, Judged, NextAction, NextHedge, NoAction, NoHook, Rules};
+
+/// Compiles and runs the examples of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct ReadmeDoctests;

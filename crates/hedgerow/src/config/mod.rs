@@ -5,6 +5,7 @@
 //! once, each with its key, its value and the remedy.
 
 mod fields;
+mod format;
 mod options;
 mod value;
 

@@ -18,6 +18,10 @@ fn same(json: &str, hedge: &Hedge) {
     assert_eq!(policy(json), format!("{:?}", hedge.policy()), "{json}");
 }
 
+fn one(key: &str, value: &str) -> String {
+    format!(r#"{{"{key}":{value}}}"#)
+}
+
 /// What is said about a configuration: one mistake a line, without the place in the JSON text.
 fn mistakes(json: &str) -> Vec<String> {
     let value: Value = serde_json::from_str(json).unwrap();
@@ -51,80 +55,73 @@ fn nothing_given_is_the_default() {
 }
 
 #[test]
-fn pr_91_every_documented_value_is_accepted() {
+fn pr_91_every_documented_delay_and_number_is_accepted() {
     let base = Hedge::default;
-    same(r#"{"delay":"50ms"}"#, &Hedge::after(MS_50));
-    same(r#"{"delay":"0.05s"}"#, &Hedge::after(MS_50));
-    same(
-        r#"{"delay":"immediately"}"#,
-        &base().delay(Delay::Immediately),
-    );
-    same(r#"{"delay":"on-failure"}"#, &base().delay(Delay::OnFailure));
+    for (value, delay) in [
+        (r#""50ms""#, Delay::After(MS_50)),
+        (r#""0.05s""#, Delay::After(MS_50)),
+        (r#""immediately""#, Delay::Immediately),
+        (r#""on-failure""#, Delay::OnFailure),
+    ] {
+        same(&one("delay", value), &base().delay(delay));
+    }
     same(
         r#"{"delay":["50ms","on-failure"]}"#,
         &base().delay([Delay::After(MS_50), Delay::OnFailure]),
     );
     for count in 0..=10 {
-        same(
-            &format!(r#"{{"max_hedges":{count}}}"#),
-            &base().max_hedges(count),
-        );
+        let hedge = base().max_hedges(count);
+        same(&one("max_hedges", &count.to_string()), &hedge);
     }
-    for (name, start) in [
-        ("launch", FailureStart::Launch),
-        ("launch-when-idle", FailureStart::LaunchWhenIdle),
-        ("wait", FailureStart::Wait),
-    ] {
-        same(
-            &format!(r#"{{"failure_start":"{name}"}}"#),
-            &base().failure_start(start),
-        );
-    }
-    for (name, exhausted) in [
-        ("primary", Exhausted::Primary),
-        ("first", Exhausted::First),
-        ("last", Exhausted::Last),
-    ] {
-        same(
-            &format!(r#"{{"exhausted":"{name}"}}"#),
-            &base().exhausted(exhausted),
-        );
-    }
-    let join = |grace| Losers::Join { grace };
-    for (text, losers) in [
-        (r#""drop""#, Losers::Drop),
-        (r#""join""#, join(None)),
-        (r#"{"join":"50ms"}"#, join(Some(MS_50))),
-        (r#""detach""#, Losers::Detach),
-    ] {
-        same(&format!(r#"{{"losers":{text}}}"#), &base().losers(losers));
-    }
-    for (name, rejected) in [
-        ("stop", RejectedHedge::Stop),
-        ("decide", RejectedHedge::Decide),
-        ("hedge", RejectedHedge::Hedge),
-    ] {
-        same(
-            &format!(r#"{{"rejected_hedge":"{name}"}}"#),
-            &base().rejected_hedge(rejected),
-        );
-    }
-    same(
-        r#"{"hedge_rejections":true}"#,
-        &base().hedge_rejections(true),
-    );
-    same(r#"{"panics":"propagate"}"#, &base());
-    same(
-        r#"{"panics":"as-failure"}"#,
-        &base().panics(Panics::AsFailure),
-    );
     for ratio in [r#""5%""#, "0.05", r#""0.05""#] {
-        same(
-            &format!(r#"{{"max_extra_load":{ratio}}}"#),
-            &base().max_extra_load(0.05),
-        );
+        same(&one("max_extra_load", ratio), &base().max_extra_load(0.05));
     }
-    same(r#"{"max_extra_load":1}"#, &base().max_extra_load(1.0));
+    same(&one("max_extra_load", "1"), &base().max_extra_load(1.0));
+}
+
+#[test]
+fn pr_91_every_documented_word_is_accepted() {
+    use {Exhausted as E, FailureStart as F, RejectedHedge as R};
+
+    let base = Hedge::default;
+    let join = |grace| base().losers(Losers::Join { grace });
+    for (key, value, hedge) in [
+        ("failure_start", r#""launch""#, base()),
+        (
+            "failure_start",
+            r#""launch-when-idle""#,
+            base().failure_start(F::LaunchWhenIdle),
+        ),
+        ("failure_start", r#""wait""#, base().failure_start(F::Wait)),
+        ("exhausted", r#""primary""#, base()),
+        ("exhausted", r#""first""#, base().exhausted(E::First)),
+        ("exhausted", r#""last""#, base().exhausted(E::Last)),
+        ("losers", r#""drop""#, base()),
+        ("losers", r#""join""#, join(None)),
+        ("losers", r#"{"join":"50ms"}"#, join(Some(MS_50))),
+        ("losers", r#""detach""#, base().losers(Losers::Detach)),
+        ("rejected_hedge", r#""stop""#, base()),
+        (
+            "rejected_hedge",
+            r#""decide""#,
+            base().rejected_hedge(R::Decide),
+        ),
+        (
+            "rejected_hedge",
+            r#""hedge""#,
+            base().rejected_hedge(R::Hedge),
+        ),
+        ("hedge_rejections", "true", base().hedge_rejections(true)),
+        ("hedge_rejections", "false", base()),
+        ("panics", r#""propagate""#, base()),
+        (
+            "panics",
+            r#""as-failure""#,
+            base().panics(Panics::AsFailure),
+        ),
+    ] {
+        same(&one(key, value), &hedge);
+    }
 }
 
 #[test]

@@ -4,8 +4,6 @@ use std::fmt::{self, Write};
 use std::time::Duration;
 
 use hedgerow_core::{InvalidOption, text};
-use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
-use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use super::{ConfigError, fields};
 
@@ -87,12 +85,7 @@ impl Value {
     ///
     /// Refuses a bare number: whether 100 means milliseconds or seconds is a guess.
     pub fn duration(&self) -> Result<Duration, ConfigError> {
-        self.as_written()
-            .map_or_else(
-                || text::parse_duration(""),
-                |text| text::parse_duration(&text),
-            )
-            .map_err(|remedy| self.refused(remedy))
+        text::parse_duration(&self.as_written()).map_err(|remedy| self.refused(remedy))
     }
 
     /// A ratio: a number, or a percentage in quotes.
@@ -101,9 +94,7 @@ impl Value {
     ///
     /// Refuses everything else. The range is up to the caller.
     pub fn ratio(&self) -> Result<f64, ConfigError> {
-        self.as_written()
-            .map_or_else(|| text::parse_ratio(""), |text| text::parse_ratio(&text))
-            .map_err(|remedy| self.refused(remedy))
+        text::parse_ratio(&self.as_written()).map_err(|remedy| self.refused(remedy))
     }
 
     /// One of these, by name.
@@ -116,11 +107,11 @@ impl Value {
         all: &[T],
         name: impl Fn(T) -> &'static str,
     ) -> Result<T, ConfigError> {
-        let named = |text: &str| all.iter().copied().find(|one| name(*one) == text);
+        let find = |text: &str| all.iter().copied().find(|one| name(*one) == text);
         let names = all.iter().map(|one| name(*one));
         match self {
             Self::Text(text) => {
-                named(text).ok_or_else(|| self.refused(fields::did_you_mean(text, names)))
+                find(text).ok_or_else(|| self.refused(fields::did_you_mean(text, names)))
             }
             _ => Err(self.refused(fields::one_of(names))),
         }
@@ -153,13 +144,13 @@ impl Value {
         }
     }
 
-    /// The text, or the number as a text; none if no figure is that long.
-    fn as_written(&self) -> Option<String> {
+    /// The text, or the number as a text; empty for what is neither, or longer than any figure.
+    fn as_written(&self) -> String {
         match self {
-            Self::Text(text) if text.len() <= SHOWN => Some(text.clone()),
-            Self::Integer(number) => Some(number.to_string()),
-            Self::Float(number) => Some(number.to_string()),
-            _ => None,
+            Self::Text(text) if text.len() <= SHOWN => text.clone(),
+            Self::Integer(number) => number.to_string(),
+            Self::Float(number) => number.to_string(),
+            _ => String::new(),
         }
     }
 
@@ -220,100 +211,5 @@ impl fmt::Display for Value {
                 f.write_char('}')
             }
         }
-    }
-}
-
-impl Serialize for Value {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Null => serializer.serialize_unit(),
-            Self::Bool(flag) => serializer.serialize_bool(*flag),
-            Self::Integer(number) => match i64::try_from(*number) {
-                Ok(number) => serializer.serialize_i64(number),
-                Err(_) => serializer.serialize_i128(*number),
-            },
-            Self::Float(number) => serializer.serialize_f64(*number),
-            Self::Text(text) => serializer.serialize_str(text),
-            Self::List(entries) => serializer.collect_seq(entries),
-            Self::Table(entries) => {
-                let mut map = serializer.serialize_map(Some(entries.len()))?;
-                for (key, value) in entries {
-                    map.serialize_entry(key, value)?;
-                }
-                map.end()
-            }
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for Value {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(Anything)
-    }
-}
-
-struct Anything;
-
-impl<'de> Visitor<'de> for Anything {
-    type Value = Value;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a setting")
-    }
-
-    fn visit_unit<E: de::Error>(self) -> Result<Value, E> {
-        Ok(Value::Null)
-    }
-
-    fn visit_none<E: de::Error>(self) -> Result<Value, E> {
-        Ok(Value::Null)
-    }
-
-    fn visit_some<D: Deserializer<'de>>(self, inner: D) -> Result<Value, D::Error> {
-        Value::deserialize(inner)
-    }
-
-    fn visit_bool<E: de::Error>(self, flag: bool) -> Result<Value, E> {
-        Ok(Value::Bool(flag))
-    }
-
-    fn visit_i64<E: de::Error>(self, number: i64) -> Result<Value, E> {
-        Ok(Value::Integer(number.into()))
-    }
-
-    fn visit_u64<E: de::Error>(self, number: u64) -> Result<Value, E> {
-        Ok(Value::Integer(number.into()))
-    }
-
-    fn visit_i128<E: de::Error>(self, number: i128) -> Result<Value, E> {
-        Ok(Value::Integer(number))
-    }
-
-    fn visit_f64<E: de::Error>(self, number: f64) -> Result<Value, E> {
-        Ok(Value::Float(number))
-    }
-
-    fn visit_str<E: de::Error>(self, text: &str) -> Result<Value, E> {
-        self.visit_string(text.to_owned())
-    }
-
-    fn visit_string<E: de::Error>(self, text: String) -> Result<Value, E> {
-        Ok(Value::Text(text))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Value, A::Error> {
-        let mut entries = Vec::new();
-        while let Some(entry) = seq.next_element()? {
-            entries.push(entry);
-        }
-        Ok(Value::List(entries))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
-        let mut entries = Vec::new();
-        while let Some(entry) = map.next_entry()? {
-            entries.push(entry);
-        }
-        Ok(Value::Table(entries))
     }
 }

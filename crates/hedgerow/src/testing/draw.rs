@@ -235,10 +235,7 @@ impl Scale {
                 axis = format!("{axis:column$}{label}");
             }
         }
-        match axis.is_empty() {
-            true => format!("{:end$}{last}", ""),
-            false => format!("{axis:end$}{last}"),
-        }
+        format!("{axis:end$}{last}")
     }
 }
 

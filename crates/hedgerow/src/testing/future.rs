@@ -102,7 +102,8 @@ impl Stage<'_> {
         let woken = Arc::new(Flag::default());
         let waker = Waker::from(Arc::clone(&woken));
         let mut cx = Context::from_waker(&waker);
-        let mut cancel_in = self.scenario.cancel_at;
+        let never = self.scenario.cancel_moment().is_never();
+        let mut cancel_in = self.scenario.cancel_at.filter(|_| !never);
         let mut first = true;
         let panicked = loop {
             if cancel_in == Some(Duration::ZERO) {
