@@ -1,0 +1,14 @@
+//! The limits that `counts` holds Hedgerow to: the one place to change them.
+
+/// Allocations of a call whose primary answers at the first poll.
+pub const READY_ALLOCATIONS: u64 = 0;
+
+/// Allocations of a call whose primary is pending once, so that the hedge's timer is armed and
+/// disarmed.
+pub const PENDING_ALLOCATIONS: u64 = 0;
+
+/// Allocations of a call whose one hedge starts and wins: the hedge's own box.
+pub const HEDGED_ALLOCATIONS: u64 = 1;
+
+/// Instructions of a call whose primary answers at the first poll, the loop around it included.
+pub const READY_INSTRUCTIONS: u64 = 60;
