@@ -1,1 +1,34 @@
-fn main() {}
+//! The program `hedgerow`: see what hedging does to a tail, and what a policy does with a script.
+
+mod args;
+mod demo;
+mod error;
+mod output;
+mod replay;
+
+use std::process::ExitCode;
+
+use args::Command;
+use error::Error;
+
+fn main() -> ExitCode {
+    let status = match args::parse() {
+        Ok(command) => run(command),
+        Err(answer) => output::answer(&answer),
+    };
+    status.unwrap_or_else(|error| {
+        output::complain(&format!("error: {error}"));
+        error.exit_code()
+    })
+}
+
+fn run(command: Command) -> Result<ExitCode, Error> {
+    match command {
+        Command::Demo(args) => {
+            let runtime = tokio::runtime::Runtime::new().map_err(Error::Runtime)?;
+            runtime.block_on(demo::run(args))?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Command::Replay(args) => replay::run(&args),
+    }
+}

@@ -68,11 +68,7 @@ impl Schedule {
             Self::Every(delay) => *delay,
             Self::Steps(steps) => {
                 let index = usize::from(hedge.saturating_sub(1));
-                steps
-                    .get(index)
-                    .or_else(|| steps.last())
-                    .copied()
-                    .unwrap_or(Delay::OnFailure)
+                steps.get(index).or_else(|| steps.last()).copied().unwrap_or(Delay::OnFailure)
             }
         }
     }
@@ -111,10 +107,7 @@ mod tests {
 
     #[test]
     fn signs_spell_the_three_modes() {
-        assert_eq!(
-            Delay::from_signed_millis(150),
-            Delay::After(Duration::from_millis(150))
-        );
+        assert_eq!(Delay::from_signed_millis(150), Delay::After(Duration::from_millis(150)));
         assert_eq!(Delay::from_signed_millis(0), Delay::Immediately);
         assert_eq!(Delay::from_signed_millis(i64::MIN), Delay::OnFailure);
     }

@@ -22,26 +22,13 @@ pub struct Event {
 
 impl Event {
     pub(crate) const fn new(call: u64, attempt: Option<u8>, at: Moment, kind: EventKind) -> Self {
-        Self {
-            call,
-            attempt,
-            at,
-            kind,
-        }
+        Self { call, attempt, at, kind }
     }
 
     /// The end of an attempt that was detached: it ran on, and its outcome was discarded at `at`.
     /// The front that detached it tells the observer; the [`Call`](crate::Call) is over by then.
     pub fn late(call: u64, attempt: u8, at: Moment, ran: Duration) -> Self {
-        Self::new(
-            call,
-            Some(attempt),
-            at,
-            EventKind::Ended {
-                end: End::Discarded,
-                ran,
-            },
-        )
+        Self::new(call, Some(attempt), at, EventKind::Ended { end: End::Discarded, ran })
     }
 }
 

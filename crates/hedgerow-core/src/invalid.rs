@@ -19,11 +19,7 @@ impl InvalidOption {
         value: impl fmt::Display,
         remedy: impl Into<String>,
     ) -> Self {
-        Self {
-            option: option.into(),
-            value: value.to_string(),
-            remedy: remedy.into(),
-        }
+        Self { option: option.into(), value: value.to_string(), remedy: remedy.into() }
     }
 
     /// The option's name, as it is written in Rust and in configuration files.

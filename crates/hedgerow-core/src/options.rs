@@ -39,9 +39,7 @@ impl MaxHedges {
     pub fn from_total(attempts: u32) -> Result<Self, InvalidOption> {
         let refused = |remedy| InvalidOption::new("total_attempts", attempts, remedy);
         let Some(hedges) = attempts.checked_sub(1) else {
-            return Err(refused(
-                "the primary counts too; use 1 for no hedging".to_owned(),
-            ));
+            return Err(refused("the primary counts too; use 1 for no hedging".to_owned()));
         };
         Self::new(hedges).map_err(|_| refused(format!("use 1 to {}", MOST_HEDGES + 1)))
     }

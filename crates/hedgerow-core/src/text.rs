@@ -5,20 +5,17 @@
 
 use std::time::Duration;
 
+/// How the longest duration is written.
+const NEVER: &str = "never";
+
 /// The units of a duration, each with its length in nanoseconds, longest name first.
-const UNITS: [(&str, f64); 7] = [
-    ("ns", 1.0),
-    ("us", 1e3),
-    ("µs", 1e3),
-    ("ms", 1e6),
-    ("s", 1e9),
-    ("m", 60e9),
-    ("h", 3600e9),
-];
+const UNITS: [(&str, f64); 7] =
+    [("ns", 1.0), ("us", 1e3), ("µs", 1e3), ("ms", 1e6), ("s", 1e9), ("m", 60e9), ("h", 3600e9)];
 
 /// Reads a duration with its unit (`ns`, `us`, `ms`, `s`, `m`, `h`), with or without a fraction.
 ///
-/// A value that is too large to be held becomes [`Duration::MAX`], which means "never".
+/// A value that is too large to be held becomes [`Duration::MAX`], which means "never" and can be
+/// written so.
 ///
 /// # Errors
 ///
@@ -34,16 +31,18 @@ const UNITS: [(&str, f64); 7] = [
 pub fn parse_duration(text: &str) -> Result<Duration, String> {
     const EXAMPLE: &str = r#"write a number with a unit, such as "50ms" or "1.5s""#;
     let text = text.trim();
+    if text == NEVER {
+        return Ok(Duration::MAX);
+    }
     let digits = text.find(|c: char| !(c.is_ascii_digit() || "+-.".contains(c)));
     let (number, unit) = text.split_at(digits.unwrap_or(text.len()));
     let unit = unit.trim();
-    let value: f64 = number
-        .parse()
-        .map_err(|_| format!("not a duration; {EXAMPLE}"))?;
+    let value: f64 = number.parse().map_err(|_| format!("not a duration; {EXAMPLE}"))?;
     if unit.is_empty() {
         return Err(format!("a duration needs a unit; {EXAMPLE}"));
     }
     let Some((_, length)) = UNITS.iter().find(|(name, _)| *name == unit) else {
+        let unit: String = unit.chars().take(20).collect();
         return Err(format!("unknown unit {unit:?}; use ns, us, ms, s, m or h"));
     };
     if value.is_sign_negative() && value != 0.0 {
@@ -58,11 +57,7 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
     reason = "the value is checked to lie in range"
 )]
 fn nanoseconds(value: f64) -> Duration {
-    if value < 18e18 {
-        Duration::from_nanos(value.round() as u64)
-    } else {
-        Duration::MAX
-    }
+    if value < 18e18 { Duration::from_nanos(value.round() as u64) } else { Duration::MAX }
 }
 
 /// Writes a duration so that [`parse_duration`] reads the same value back.
@@ -75,9 +70,7 @@ fn nanoseconds(value: f64) -> Duration {
 /// assert_eq!(format_duration(Duration::from_micros(2500)), "2.5ms");
 /// ```
 pub fn format_duration(duration: Duration) -> String {
-    let Ok(nanos) = u64::try_from(duration.as_nanos()) else {
-        return "never".to_owned();
-    };
+    let Ok(nanos) = u64::try_from(duration.as_nanos()) else { return NEVER.to_owned() };
     let (unit, length) = match nanos {
         0 => return "0ms".to_owned(),
         1..1_000 => ("ns", 1),
@@ -105,9 +98,7 @@ pub fn parse_ratio(text: &str) -> Result<f64, String> {
         Some(percent) => (percent.trim(), 100.0),
         None => (text, 1.0),
     };
-    let value: f64 = number
-        .parse()
-        .map_err(|_| r#"not a ratio; write "5%" or 0.05"#.to_owned())?;
+    let value: f64 = number.parse().map_err(|_| r#"not a ratio; write "5%" or 0.05"#.to_owned())?;
     Ok(value / scale)
 }
 
@@ -152,20 +143,11 @@ mod tests {
 
     #[test]
     fn durations_survive_a_round_trip() {
-        for nanos in [
-            0,
-            1,
-            999,
-            1_000,
-            1_500,
-            2_000_000,
-            2_500_000,
-            999_999_999,
-            90_000_000_000,
-        ] {
+        for nanos in [0, 1, 999, 1_000, 1_500, 2_000_000, 2_500_000, 999_999_999, 90_000_000_000] {
             let duration = Duration::from_nanos(nanos);
             assert_eq!(parse_duration(&format_duration(duration)), Ok(duration));
         }
+        assert_eq!(parse_duration(&format_duration(Duration::MAX)), Ok(Duration::MAX));
     }
 
     #[test]

@@ -35,10 +35,7 @@ impl Moment {
     }
 
     /// Milliseconds since the start, with their fraction.
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "a millisecond figure for people"
-    )]
+    #[expect(clippy::cast_precision_loss, reason = "a millisecond figure for people")]
     pub fn as_millis_f64(self) -> f64 {
         self.0 as f64 / 1e6
     }
@@ -73,11 +70,7 @@ impl From<Duration> for Moment {
 
 impl fmt::Debug for Moment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.is_never() {
-            f.write_str("never")
-        } else {
-            write!(f, "{}ms", self.as_millis_f64())
-        }
+        if self.is_never() { f.write_str("never") } else { write!(f, "{}ms", self.as_millis_f64()) }
     }
 }
 

@@ -22,26 +22,14 @@ pub enum OutcomeKind {
 
 impl Verdict {
     /// An outcome that decides the call.
-    pub const ACCEPTED: Self = Self {
-        handled: false,
-        kind: OutcomeKind::Returned,
-    };
+    pub const ACCEPTED: Self = Self { handled: false, kind: OutcomeKind::Returned };
     /// An outcome that is worth another attempt.
-    pub const HANDLED: Self = Self {
-        handled: true,
-        kind: OutcomeKind::Returned,
-    };
+    pub const HANDLED: Self = Self { handled: true, kind: OutcomeKind::Returned };
     /// A panic that counts as a handled failure.
-    pub const PANICKED: Self = Self {
-        handled: true,
-        kind: OutcomeKind::Panicked,
-    };
+    pub const PANICKED: Self = Self { handled: true, kind: OutcomeKind::Panicked };
 
     /// A rejection, handled or not.
     pub const fn rejected(handled: bool) -> Self {
-        Self {
-            handled,
-            kind: OutcomeKind::Rejected,
-        }
+        Self { handled, kind: OutcomeKind::Rejected }
     }
 }

@@ -34,20 +34,12 @@ impl Attempt {
     /// An attempt of a call that tracks nothing.
     #[inline]
     pub(crate) const fn plain(hedge: u8) -> Self {
-        Self {
-            number: hedge as u32,
-            hedge,
-            shared: None,
-        }
+        Self { number: hedge as u32, hedge, shared: None }
     }
 
     /// The same, numbered together with other calls.
     pub(crate) const fn numbered(number: u32, hedge: u8) -> Self {
-        Self {
-            number,
-            hedge,
-            shared: None,
-        }
+        Self { number, hedge, shared: None }
     }
 
     pub(crate) fn tracked(number: u32, hedge: u8, deadline: Option<Instant>) -> Self {
@@ -57,11 +49,7 @@ impl Attempt {
             deadline,
             late: OnceLock::new(),
         };
-        Self {
-            number,
-            hedge,
-            shared: Some(Arc::new(shared)),
-        }
+        Self { number, hedge, shared: Some(Arc::new(shared)) }
     }
 
     pub(crate) fn shared(&self) -> Option<&Arc<Shared>> {
@@ -103,9 +91,7 @@ impl Attempt {
     /// This attempt's copy of the call's properties. What it writes reaches the caller only if it
     /// wins. Empty, and read by nobody, if the call was given none.
     pub fn properties(&self) -> Properties {
-        self.shared
-            .as_ref()
-            .map_or_else(Properties::new, |shared| shared.properties.clone())
+        self.shared.as_ref().map_or_else(Properties::new, |shared| shared.properties.clone())
     }
 
     /// When the caller stops waiting, on the clock of the call, if it said so.
@@ -132,10 +118,6 @@ impl AttemptCounter {
     }
 
     /// Takes the next number.
-    #[expect(
-        clippy::should_implement_trait,
-        reason = "it never ends and takes `&self`"
-    )]
     pub fn next(&self) -> u32 {
         self.0.fetch_add(1, Ordering::Relaxed)
     }

@@ -78,12 +78,7 @@ where
 
 impl<P, F, R: Default> HedgedCall<P, F, R> {
     pub(crate) fn new(policy: P, work: F) -> Self {
-        Self {
-            policy,
-            work,
-            rules: R::default(),
-            extras: None,
-        }
+        Self { policy, work, rules: R::default(), extras: None }
     }
 }
 
@@ -128,10 +123,7 @@ impl<P, F, R> HedgedCall<P, F, R> {
     ///
     /// Where `E` cannot be made from [`Cancelled`], [`settle`](HedgedCall::settle) first and use
     /// [`Settle::cancel_on`].
-    #[expect(
-        clippy::type_complexity,
-        reason = "a function pointer that makes the error"
-    )]
+    #[expect(clippy::type_complexity, reason = "a function pointer that makes the error")]
     pub fn cancel_on<E: From<Cancelled>>(
         self,
         token: &CancellationToken,
@@ -148,18 +140,8 @@ impl<P, F, R> HedgedCall<P, F, R> {
 /// What outcomes mean. Each setter replaces what an earlier one of the same name said.
 impl<P, F, R> HedgedCall<P, F, R> {
     fn with<S>(self, wrap: impl FnOnce(R) -> S) -> HedgedCall<P, F, S> {
-        let Self {
-            policy,
-            work,
-            rules,
-            extras,
-        } = self;
-        HedgedCall {
-            policy,
-            work,
-            rules: wrap(rules),
-            extras,
-        }
+        let Self { policy, work, rules, extras } = self;
+        HedgedCall { policy, work, rules: wrap(rules), extras }
     }
 
     /// Replaces the rules as a whole.
@@ -296,10 +278,6 @@ where
     /// # Panics
     ///
     /// Awaiting it outside a tokio runtime panics, as `tokio::spawn` does.
-    #[expect(
-        clippy::type_complexity,
-        reason = "the same call with both parts wrapped"
-    )]
     pub fn spawned(
         self,
     ) -> HedgedCall<P, impl FnMut(Attempt) -> SpawnedAttempt<Fut, R>, SharedRules<R>>
@@ -314,10 +292,6 @@ where
     }
 
     /// The same as [`spawned`](HedgedCall::spawned), on any executor.
-    #[expect(
-        clippy::type_complexity,
-        reason = "the same call with both parts wrapped"
-    )]
     pub fn spawned_on(
         self,
         spawner: Arc<dyn Spawner>,
@@ -333,23 +307,13 @@ where
             extras.spawned = true;
             extras.tracked = true;
         });
-        let Self {
-            policy,
-            mut work,
-            rules,
-            extras,
-        } = call;
+        let Self { policy, mut work, rules, extras } = call;
         let rules = SharedRules::new(rules, spawner, policy.borrow().policy().losers);
         let shared = rules.clone();
         let work = move |attempt: Attempt| {
             SpawnedAttempt::new(work(attempt.clone()), attempt, shared.clone())
         };
-        HedgedCall {
-            policy,
-            work,
-            rules,
-            extras,
-        }
+        HedgedCall { policy, work, rules, extras }
     }
 }
 
@@ -362,12 +326,7 @@ where
 {
     #[inline]
     pub(crate) fn start(self) -> Hedged<P, F, Fut, R> {
-        let Self {
-            policy,
-            work,
-            rules,
-            extras,
-        } = self;
+        let Self { policy, work, rules, extras } = self;
         Hedged::new(policy, work, rules, extras)
     }
 }

@@ -9,6 +9,7 @@ use crate::properties::Properties;
 
 /// What few calls need: kept behind one pointer, and none at all for the others.
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "independent answers of the caller")]
 pub(crate) struct Extras {
     pub(crate) token: Option<CancellationToken>,
     pub(crate) properties: Option<Properties>,

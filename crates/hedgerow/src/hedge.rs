@@ -160,9 +160,9 @@ impl Hedge {
     ///
     /// # Panics
     ///
-    /// If `ratio` is negative, not a number, or more than 10.
+    /// If `ratio` is not more than 0 and at most 1; a [`RatioBudget`] of one's own may have more.
     pub fn max_extra_load(self, ratio: f64) -> Self {
-        let budget = RatioBudget::new(literal(ExtraLoad::new(ratio)));
+        let budget = RatioBudget::new(literal(ExtraLoad::at_most_one(ratio)));
         self.budget(Arc::new(budget))
     }
 
@@ -191,12 +191,7 @@ impl Hedge {
     }
 
     pub(crate) fn from_policy(policy: Policy) -> Self {
-        Self {
-            policy,
-            clock: None,
-            plain: false,
-        }
-        .derived()
+        Self { policy, clock: None, plain: false }.derived()
     }
 
     fn derived(mut self) -> Self {
@@ -225,7 +220,7 @@ impl fmt::Debug for Hedge {
         f.debug_struct("Hedge")
             .field("policy", &self.policy)
             .field("clock", &self.clock)
-            .finish()
+            .finish_non_exhaustive()
     }
 }
 

@@ -21,23 +21,14 @@ pub(crate) struct Late {
 impl Late {
     /// The attempt has ended.
     pub(crate) fn tell(&self, attempt: u8) {
-        let now = or_tokio(self.clock.as_ref())
-            .now()
-            .saturating_duration_since(self.origin);
+        let now = or_tokio(self.clock.as_ref()).now().saturating_duration_since(self.origin);
         let now = Moment::from(now);
-        self.observer.event(&Event::late(
-            self.call,
-            attempt,
-            now,
-            now.since(self.started),
-        ));
+        self.observer.event(&Event::late(self.call, attempt, now, now.since(self.started)));
     }
 }
 
 impl fmt::Debug for Late {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Late")
-            .field("call", &self.call)
-            .finish_non_exhaustive()
+        f.debug_struct("Late").field("call", &self.call).finish_non_exhaustive()
     }
 }

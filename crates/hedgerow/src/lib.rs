@@ -63,8 +63,8 @@ pub mod testing;
 
 pub use hedgerow_core::{
     Budget, Decision, Delay, End, Event, EventKind, Exhausted, ExtraLoad, FailureStart, Gate,
-    InvalidOption, Losers, Moment, Observer, Origin, Panics, Policy, RatioBudget, RejectedHedge,
-    Schedule, text,
+    InvalidOption, Losers, MOST_HEDGES, MaxHedges, Moment, Observer, Origin, Panics, Policy,
+    RatioBudget, RejectedHedge, Schedule, text,
 };
 pub use tokio_util::sync::CancellationToken;
 

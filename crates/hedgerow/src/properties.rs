@@ -63,10 +63,7 @@ impl Properties {
     /// Makes this a fresh copy of `caller`'s values, with nothing written yet.
     pub(crate) fn copy_from(&self, caller: &Self) {
         let values = caller.lock().values.clone();
-        *self.lock() = Inner {
-            values,
-            written: HashSet::new(),
-        };
+        *self.lock() = Inner { values, written: HashSet::new() };
     }
 
     /// Takes over what was written to `attempt`.

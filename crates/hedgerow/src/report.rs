@@ -57,23 +57,8 @@ pub struct Report<T, E> {
 
 impl<T, E> Report<T, E> {
     pub(crate) fn new(ending: Ending<T, E>) -> Self {
-        let Ending {
-            decision,
-            result,
-            attempt,
-            failures,
-            closed,
-            log,
-        } = ending;
-        Self {
-            decision,
-            result,
-            attempt,
-            attempts: rows(&log),
-            failures,
-            closed,
-            log,
-        }
+        let Ending { decision, result, attempt, failures, closed, log } = ending;
+        Self { decision, result, attempt, attempts: rows(&log), failures, closed, log }
     }
 
     /// How the call was decided.
@@ -109,19 +94,8 @@ impl<T, E> Report<T, E> {
     ///
     /// If an error was returned. `None` if the caller cancelled.
     pub fn into_detailed(self) -> Option<Result<T, AllFailed<T, E>>> {
-        let Self {
-            result,
-            attempt,
-            attempts,
-            failures,
-            ..
-        } = self;
-        Some(result?.map_err(|error| AllFailed {
-            error,
-            attempt,
-            attempts,
-            failures,
-        }))
+        let Self { result, attempt, attempts, failures, .. } = self;
+        Some(result?.map_err(|error| AllFailed { error, attempt, attempts, failures }))
     }
 
     /// The hedge number of the attempt whose outcome is returned: 0 is the primary. `None` if the
@@ -251,9 +225,7 @@ impl<T, E: fmt::Display> fmt::Display for AllFailed<T, E> {
             Some(attempt) => write!(f, "attempt {attempt}: {}", self.error)?,
             None => self.error.fmt(f)?,
         }
-        self.failures
-            .iter()
-            .try_for_each(|failure| write!(f, "; {failure}"))
+        self.failures.iter().try_for_each(|failure| write!(f, "; {failure}"))
     }
 }
 
@@ -287,9 +259,7 @@ where
     type IntoFuture = Settled<P, F, Fut, R>;
 
     fn into_future(self) -> Self::IntoFuture {
-        Settled {
-            call: self.0.start(),
-        }
+        Settled { call: self.0.start() }
     }
 }
 

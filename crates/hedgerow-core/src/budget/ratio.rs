@@ -29,11 +29,24 @@ impl ExtraLoad {
         Ok(Self(billionths(ratio)))
     }
 
+    /// The same, of more than 0 and at most 1: what a policy's `max_extra_load` may be. There a 5
+    /// is far more likely to mean 5 % than five hedges a call.
+    ///
+    /// # Errors
+    ///
+    /// Everything else is refused.
+    pub fn at_most_one(ratio: f64) -> Result<Self, InvalidOption> {
+        match Self::new(ratio) {
+            Ok(load) if (1..=HEDGE).contains(&load.0) => Ok(load),
+            _ => {
+                let remedy = r#"use more than 0 and at most 1, such as 0.05 or "5%""#;
+                Err(InvalidOption::new("max_extra_load", ratio, remedy))
+            }
+        }
+    }
+
     /// The ratio as a number.
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "at most 10 billion: exact in a double"
-    )]
+    #[expect(clippy::cast_precision_loss, reason = "at most 10 billion: exact in a double")]
     pub fn get(self) -> f64 {
         self.0 as f64 / HEDGE as f64
     }
@@ -118,9 +131,7 @@ impl RatioBudget {
         // A panic cannot leave the account half written: poisoning carries no news here.
         let mut account = self.account.lock().unwrap_or_else(PoisonError::into_inner);
         let completions = self.completions.load(Ordering::Relaxed);
-        let earned = completions
-            .saturating_sub(account.counted)
-            .saturating_mul(self.ratio.0);
+        let earned = completions.saturating_sub(account.counted).saturating_mul(self.ratio.0);
         account.units = account.units.saturating_add(earned).min(self.cap);
         account.counted = completions.max(account.counted);
         account
@@ -177,14 +188,8 @@ mod tests {
             for completions in [10_u64, 10_000] {
                 let most = ratio * completions as f64;
                 let granted = granted(ratio, u32::MAX, completions);
-                assert!(
-                    granted as f64 <= most + 1e-9,
-                    "{ratio} of {completions}: {granted}"
-                );
-                assert!(
-                    granted as f64 >= most - 1.0,
-                    "{ratio} of {completions}: {granted}"
-                );
+                assert!(granted as f64 <= most + 1e-9, "{ratio} of {completions}: {granted}");
+                assert!(granted as f64 >= most - 1.0, "{ratio} of {completions}: {granted}");
             }
         }
         assert_eq!(granted(0.6, u32::MAX, 5), 3);
@@ -199,6 +204,16 @@ mod tests {
             let error = ExtraLoad::new(ratio).unwrap_err();
             assert_eq!(error.option(), "max_extra_load");
             assert_eq!(error.value(), ratio.to_string());
+        }
+    }
+
+    #[test]
+    fn a_policy_takes_no_more_than_one_hedge_a_call() {
+        assert_eq!(ExtraLoad::at_most_one(0.05), ExtraLoad::new(0.05));
+        assert!(ExtraLoad::at_most_one(1.0).is_ok());
+        for ratio in [0.0, 1e-12, 1.01, 5.0, -1.0, f64::NAN] {
+            let error = ExtraLoad::at_most_one(ratio).unwrap_err();
+            assert!(error.to_string().starts_with("max_extra_load = "), "{error}");
         }
     }
 

@@ -66,11 +66,7 @@ pub struct Terms {
 impl Default for Terms {
     /// Idempotent, no deadline, no log.
     fn default() -> Self {
-        Self {
-            idempotent: true,
-            deadline: Moment::NEVER,
-            log: false,
-        }
+        Self { idempotent: true, deadline: Moment::NEVER, log: false }
     }
 }
 
@@ -121,14 +117,22 @@ impl Call {
         }
     }
 
+    /// A call that nobody watches, whose primary started at [`Moment::ZERO`] and still runs. For a
+    /// front that makes the call only when there is something to decide.
+    pub fn under_way(policy: &Policy) -> Self {
+        debug_assert!(policy.observer.is_none(), "an observed call is made before it starts");
+        let mut call = Self::new(policy, Terms::default());
+        call.roster.start(Moment::ZERO);
+        call.phase = Phase::Racing;
+        call
+    }
+
     /// What to do next. Changes nothing that a second question at the same moment would not
     /// answer in the same way, except that it takes the budget of the hedge it starts.
     pub fn step(&mut self, policy: &Policy, now: Moment) -> Step {
         match self.phase {
             Phase::Ready => self.prepare(Origin::Primary),
-            Phase::Preparing(_) => Step::Wait {
-                until: Moment::NEVER,
-            },
+            Phase::Preparing(_) => Step::Wait { until: Moment::NEVER },
             Phase::Racing => self.race(policy, now),
             Phase::Decided => self.release(policy, now),
             Phase::Leaving { until } => self.leave(policy, until, now),
@@ -162,16 +166,12 @@ impl Call {
             FailureStart::Launch => {}
             FailureStart::LaunchWhenIdle | FailureStart::Wait => self.owed = 0,
         }
-        self.trace
-            .tell(policy, Some(attempt), now, EventKind::Started { origin });
+        self.trace.tell(policy, Some(attempt), now, EventKind::Started { origin });
     }
 
     /// The other answer to [`Step::Start`] of a hedge: it does not start, and nothing else will.
     pub fn declined(&mut self, policy: &Policy, now: Moment) {
-        debug_assert!(
-            matches!(self.phase, Phase::Preparing(_)),
-            "only a Start is declined"
-        );
+        debug_assert!(matches!(self.phase, Phase::Preparing(_)), "only a Start is declined");
         self.refund(policy);
         self.phase = Phase::Racing;
         self.close(Gate::Stopped, now);
@@ -228,9 +228,9 @@ impl Call {
         self.roster.is_running(attempt)
     }
 
-    /// When this attempt started, if it did.
+    /// When this attempt started, if it did and the call is observed or logged.
     pub fn started_at(&self, attempt: u8) -> Option<Moment> {
-        self.roster.started_at(attempt)
+        self.trace.started_at(attempt)
     }
 
     /// How many attempts started.

@@ -1,20 +1,19 @@
 //! Who started, who runs, who failed in which order.
 
-use std::time::Duration;
-
 use crate::options::MOST_HEDGES;
 use crate::time::Moment;
 
-const SEATS: usize = MOST_HEDGES as usize + 1;
+/// The primary and every hedge.
+const MOST: u8 = MOST_HEDGES + 1;
 
 /// The attempts of one call, by their number: 0 is the primary.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Roster {
     started: u8,
     running: u16,
-    failed: [u8; SEATS],
+    failed: [u8; MOST as usize],
     failures: u8,
-    starts: [Moment; SEATS],
+    latest_start: Moment,
 }
 
 impl Roster {
@@ -34,7 +33,7 @@ impl Roster {
     /// The attempts that run, in launch order.
     pub(super) fn running(&self) -> impl Iterator<Item = u8> + use<> {
         let running = self.running;
-        (0..SEATS as u8).filter(move |attempt| running & (1 << attempt) != 0)
+        (0..MOST).filter(move |attempt| running & (1 << attempt) != 0)
     }
 
     /// The failures so far, in completion order.
@@ -43,27 +42,20 @@ impl Roster {
     }
 
     pub(super) fn latest_start(&self) -> Moment {
-        self.started
-            .checked_sub(1)
-            .map_or(Moment::ZERO, |latest| self.starts[usize::from(latest)])
-    }
-
-    pub(super) fn started_at(&self, attempt: u8) -> Option<Moment> {
-        (attempt < self.started).then(|| self.starts[usize::from(attempt)])
+        self.latest_start
     }
 
     pub(super) fn start(&mut self, now: Moment) -> u8 {
         let attempt = self.started;
-        self.starts[usize::from(attempt)] = now;
+        self.latest_start = now;
         self.running |= 1 << attempt;
         self.started += 1;
         attempt
     }
 
-    /// Takes the attempt off the running ones; says how long it ran.
-    pub(super) fn end(&mut self, attempt: u8, now: Moment) -> Duration {
+    /// Takes the attempt off the running ones.
+    pub(super) fn end(&mut self, attempt: u8) {
         self.running &= !(1 << attempt);
-        now.since(self.starts[usize::from(attempt)])
     }
 
     pub(super) fn fail(&mut self, attempt: u8) {

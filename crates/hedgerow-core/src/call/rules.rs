@@ -18,16 +18,12 @@ impl Call {
         verdict: Verdict,
         now: Moment,
     ) -> bool {
-        debug_assert!(
-            self.roster.is_running(attempt),
-            "an attempt ends once, after it started"
-        );
+        debug_assert!(self.roster.is_running(attempt), "an attempt ends once, after it started");
         let (end, decides) = self.judge(policy, attempt, verdict);
         self.end(policy, attempt, end, now);
         if decides {
             self.decide(policy, Decision::Accepted(attempt));
-            self.trace
-                .tell(policy, Some(attempt), now, EventKind::Decided);
+            self.trace.tell(policy, Some(attempt), now, EventKind::Decided);
         } else if end != End::Discarded {
             self.failed_attempt(policy, attempt, verdict, now);
         }
@@ -67,10 +63,7 @@ impl Call {
 
     pub(super) fn prepare(&mut self, origin: Origin) -> Step {
         self.phase = Phase::Preparing(origin);
-        Step::Start {
-            attempt: self.roster.started(),
-            origin,
-        }
+        Step::Start { attempt: self.roster.started(), origin }
     }
 
     /// Ends launching for this call; the first reason stands.
@@ -95,16 +88,12 @@ impl Call {
                     None => return self.prepare(origin),
                     Some(gate) => {
                         self.close(gate, now);
-                        self.trace
-                            .tell(policy, Some(hedge), now, EventKind::Denied { gate });
+                        self.trace.tell(policy, Some(hedge), now, EventKind::Denied { gate });
                     }
                 }
             }
         }
-        let until = self
-            .due
-            .filter(|_| self.may_launch(policy))
-            .unwrap_or(Moment::NEVER);
+        let until = self.due.filter(|_| self.may_launch(policy)).unwrap_or(Moment::NEVER);
         if self.roster.is_idle() && until.is_never() {
             return self.exhaust(policy, now);
         }
@@ -161,8 +150,7 @@ impl Call {
         };
         let chosen = chosen.copied().unwrap_or(0);
         self.decide(policy, Decision::Exhausted(chosen));
-        self.trace
-            .tell(policy, Some(chosen), now, EventKind::Exhausted);
+        self.trace.tell(policy, Some(chosen), now, EventKind::Exhausted);
         self.release(policy, now)
     }
 
@@ -204,8 +192,7 @@ impl Call {
         let told = std::mem::replace(&mut self.told, true);
         if !told && policy.losers != Losers::Detach {
             for attempt in self.roster.running() {
-                self.trace
-                    .tell(policy, Some(attempt), now, EventKind::ToldToStop);
+                self.trace.tell(policy, Some(attempt), now, EventKind::ToldToStop);
             }
         }
     }
@@ -221,9 +208,9 @@ impl Call {
     }
 
     pub(super) fn end(&mut self, policy: &Policy, attempt: u8, end: End, now: Moment) {
-        let ran = self.roster.end(attempt, now);
-        self.trace
-            .tell(policy, Some(attempt), now, EventKind::Ended { end, ran });
+        self.roster.end(attempt);
+        let ran = self.trace.ran(attempt, now);
+        self.trace.tell(policy, Some(attempt), now, EventKind::Ended { end, ran });
     }
 
     fn finish(&mut self, policy: &Policy, decision: Decision, now: Moment) -> Step {
@@ -241,7 +228,6 @@ impl Call {
             Decision::Cancelled | Decision::Aborted => None,
         };
         self.phase = Phase::Over;
-        self.trace
-            .tell(policy, attempt, now, EventKind::Over { how: decision });
+        self.trace.tell(policy, attempt, now, EventKind::Over { how: decision });
     }
 }

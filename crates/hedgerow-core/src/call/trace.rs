@@ -1,6 +1,7 @@
 //! Where events go: to the observer, and to the log if somebody asked for one.
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use crate::event::{Event, EventKind};
 use crate::options::Policy;
@@ -9,28 +10,44 @@ use crate::time::Moment;
 /// Numbers observed calls. The only state that calls share; it decides nothing.
 static NEXT_CALL: AtomicU64 = AtomicU64::new(1);
 
+/// Nothing at all, for a call that nobody watches.
 #[derive(Clone, Debug)]
-pub(super) struct Trace {
+pub(super) struct Trace(Option<Box<Watched>>);
+
+#[derive(Clone, Debug)]
+struct Watched {
     call: u64,
-    log: Option<Box<Vec<Event>>>,
+    starts: Vec<Moment>,
+    log: Option<Vec<Event>>,
 }
 
 impl Trace {
+    #[inline]
     pub(super) fn new(policy: &Policy, log: bool) -> Self {
+        if policy.observer.is_none() && !log {
+            return Self(None);
+        }
         let call = match policy.observer {
             Some(_) => NEXT_CALL.fetch_add(1, Ordering::Relaxed),
             None => 0,
         };
-        Self {
-            call,
-            log: log.then(Box::default),
-        }
+        Self(Some(Box::new(Watched { call, starts: Vec::new(), log: log.then(Vec::new) })))
     }
 
     pub(super) fn id(&self) -> u64 {
-        self.call
+        self.0.as_ref().map_or(0, |watched| watched.call)
     }
 
+    pub(super) fn started_at(&self, attempt: u8) -> Option<Moment> {
+        self.0.as_ref()?.starts.get(usize::from(attempt)).copied()
+    }
+
+    /// How long the attempt has run; nobody asks where nobody watches.
+    pub(super) fn ran(&self, attempt: u8, now: Moment) -> Duration {
+        self.started_at(attempt).map_or(Duration::ZERO, |start| now.since(start))
+    }
+
+    #[inline]
     pub(super) fn tell(
         &mut self,
         policy: &Policy,
@@ -38,8 +55,20 @@ impl Trace {
         at: Moment,
         kind: EventKind,
     ) {
-        if policy.observer.is_none() && self.log.is_none() {
-            return;
+        if let Some(watched) = &mut self.0 {
+            watched.tell(policy, attempt, at, kind);
+        }
+    }
+
+    pub(super) fn log(&self) -> &[Event] {
+        self.0.as_ref().and_then(|watched| watched.log.as_deref()).unwrap_or_default()
+    }
+}
+
+impl Watched {
+    fn tell(&mut self, policy: &Policy, attempt: Option<u8>, at: Moment, kind: EventKind) {
+        if let EventKind::Started { .. } = kind {
+            self.starts.push(at);
         }
         let event = Event::new(self.call, attempt, at, kind);
         if let Some(log) = &mut self.log {
@@ -48,9 +77,5 @@ impl Trace {
         if let Some(observer) = &policy.observer {
             observer.event(&event);
         }
-    }
-
-    pub(super) fn log(&self) -> &[Event] {
-        self.log.as_deref().map_or(&[], Vec::as_slice)
     }
 }

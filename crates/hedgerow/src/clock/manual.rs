@@ -27,6 +27,8 @@ pub struct ManualClock {
     shared: Arc<Mutex<Shared>>,
 }
 
+const CENTURY: Duration = Duration::from_secs(100 * 365 * 86_400);
+
 #[derive(Debug)]
 struct Shared {
     now: Instant,
@@ -39,14 +41,8 @@ struct Shared {
 impl ManualClock {
     /// A clock that stands at some moment.
     pub fn new() -> Self {
-        let shared = Shared {
-            now: Instant::now(),
-            next_key: 0,
-            waiting: BTreeMap::new(),
-        };
-        Self {
-            shared: Arc::new(Mutex::new(shared)),
-        }
+        let shared = Shared { now: Instant::now(), next_key: 0, waiting: BTreeMap::new() };
+        Self { shared: Arc::new(Mutex::new(shared)) }
     }
 
     fn lock(&self) -> MutexGuard<'_, Shared> {
@@ -54,16 +50,15 @@ impl ManualClock {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Moves time on and wakes every sleep that is due.
+    /// Moves time on and wakes every sleep that is due. Past the range of [`Instant`] it goes on a
+    /// century at most.
     pub fn advance(&self, by: Duration) {
         let due: Vec<Waker> = {
             let mut shared = self.lock();
-            shared.now += by;
+            shared.now = shared.now.checked_add(by).unwrap_or(shared.now + CENTURY.min(by));
             let now = shared.now;
             let later = shared.waiting.split_off(&(now, u64::MAX));
-            std::mem::replace(&mut shared.waiting, later)
-                .into_values()
-                .collect()
+            std::mem::replace(&mut shared.waiting, later).into_values().collect()
         };
         due.into_iter().for_each(Waker::wake);
     }
@@ -101,11 +96,7 @@ impl Clock for ManualClock {
     }
 
     fn sleep_until(&self, deadline: Instant) -> Sleep {
-        Box::pin(ManualSleep {
-            clock: self.clone(),
-            deadline,
-            key: None,
-        })
+        Box::pin(ManualSleep { clock: self.clone(), deadline, key: None })
     }
 }
 
@@ -128,9 +119,7 @@ impl Future for ManualSleep {
             shared.next_key += 1;
             shared.next_key
         });
-        shared
-            .waiting
-            .insert((self.deadline, key), cx.waker().clone());
+        shared.waiting.insert((self.deadline, key), cx.waker().clone());
         Poll::Pending
     }
 }

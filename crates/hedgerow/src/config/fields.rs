@@ -49,12 +49,9 @@ impl<'a> Fields<'a> {
     /// Refuses what is no table.
     pub fn new(value: &'a Value) -> Result<Self, ConfigError> {
         match value {
-            Value::Table(entries) => Ok(Self {
-                entries,
-                known: Vec::new(),
-                misplaced: Vec::new(),
-                mistakes: Vec::new(),
-            }),
+            Value::Table(entries) => {
+                Ok(Self { entries, known: Vec::new(), misplaced: Vec::new(), mistakes: Vec::new() })
+            }
             _ => Err(value.refused("write keys and their values")),
         }
     }
@@ -136,9 +133,7 @@ impl<'a> Fields<'a> {
         if self.mistakes.is_empty() {
             Ok(whole)
         } else {
-            Err(ConfigError {
-                mistakes: self.mistakes,
-            })
+            Err(ConfigError { mistakes: self.mistakes })
         }
     }
 
@@ -197,10 +192,8 @@ fn likeness(word: &str, name: &str) -> f64 {
         return 0.0;
     }
     let (word, name) = (plain(word), plain(name));
-    let bare = ["hedge_", "hedging_"]
-        .iter()
-        .find_map(|prefix| word.strip_prefix(prefix))
-        .unwrap_or(&word);
+    let bare =
+        ["hedge_", "hedging_"].iter().find_map(|prefix| word.strip_prefix(prefix)).unwrap_or(&word);
     strsim::jaro_winkler(&word, &name).max(strsim::jaro_winkler(bare, &name))
 }
 

@@ -151,17 +151,13 @@ impl ConfigError {
     #[must_use]
     pub fn within(self, place: &str) -> Self {
         let mistakes = self.mistakes.into_iter();
-        Self {
-            mistakes: mistakes.map(|mistake| mistake.within(place)).collect(),
-        }
+        Self { mistakes: mistakes.map(|mistake| mistake.within(place)).collect() }
     }
 }
 
 impl From<InvalidOption> for ConfigError {
     fn from(mistake: InvalidOption) -> Self {
-        Self {
-            mistakes: vec![mistake],
-        }
+        Self { mistakes: vec![mistake] }
     }
 }
 

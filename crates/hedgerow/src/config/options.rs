@@ -13,18 +13,12 @@ use super::{ConfigError, Fields, HedgeConfig, Value};
 const ADAPTIVE: &str = r#"this version cannot learn the delay; write one, such as "50ms""#;
 const SPAN: &str = "this version records no spans; leave the key out";
 
-const FAILURE_STARTS: [FailureStart; 3] = [
-    FailureStart::Launch,
-    FailureStart::LaunchWhenIdle,
-    FailureStart::Wait,
-];
+const FAILURE_STARTS: [FailureStart; 3] =
+    [FailureStart::Launch, FailureStart::LaunchWhenIdle, FailureStart::Wait];
 const EXHAUSTED: [Exhausted; 3] = [Exhausted::Primary, Exhausted::First, Exhausted::Last];
 const LOSERS: [Losers; 3] = [Losers::Drop, Losers::Join { grace: None }, Losers::Detach];
-const REJECTED_HEDGES: [RejectedHedge; 3] = [
-    RejectedHedge::Stop,
-    RejectedHedge::Decide,
-    RejectedHedge::Hedge,
-];
+const REJECTED_HEDGES: [RejectedHedge; 3] =
+    [RejectedHedge::Stop, RejectedHedge::Decide, RejectedHedge::Hedge];
 const PANICS: [Panics; 2] = [Panics::Propagate, Panics::AsFailure];
 
 /// Reads every key of a policy.
@@ -32,16 +26,12 @@ pub(super) fn read(fields: &mut Fields<'_>) -> HedgeConfig {
     let config = HedgeConfig {
         delay: fields.take("delay", schedule),
         max_hedges: fields.take("max_hedges", max_hedges),
-        failure_start: fields.take("failure_start", |value| {
-            value.choice(&FAILURE_STARTS, failure_start_name)
-        }),
-        exhausted: fields.take("exhausted", |value| {
-            value.choice(&EXHAUSTED, exhausted_name)
-        }),
+        failure_start: fields
+            .take("failure_start", |value| value.choice(&FAILURE_STARTS, failure_start_name)),
+        exhausted: fields.take("exhausted", |value| value.choice(&EXHAUSTED, exhausted_name)),
         losers: fields.take("losers", losers),
-        rejected_hedge: fields.take("rejected_hedge", |value| {
-            value.choice(&REJECTED_HEDGES, rejected_hedge_name)
-        }),
+        rejected_hedge: fields
+            .take("rejected_hedge", |value| value.choice(&REJECTED_HEDGES, rejected_hedge_name)),
         hedge_rejections: fields.take("hedge_rejections", Value::flag),
         panics: fields.take("panics", |value| value.choice(&PANICS, panics_name)),
         max_extra_load: fields.take("max_extra_load", max_extra_load),
@@ -79,12 +69,10 @@ fn duration_or_mode(value: &Value, text: &str) -> Result<Delay, ConfigError> {
     if duration.is_ok() || !text.trim_start().starts_with(char::is_alphabetic) {
         return duration.map(Delay::After);
     }
-    Err(
-        match nearest(text, ["immediately", "on-failure"].into_iter()) {
-            Some(mode) => value.refused(format!("did you mean {mode}?")),
-            None => value.refused(r#"write a duration such as "50ms", immediately or on-failure"#),
-        },
-    )
+    Err(match nearest(text, ["immediately", "on-failure"].into_iter()) {
+        Some(mode) => value.refused(format!("did you mean {mode}?")),
+        None => value.refused(r#"write a duration such as "50ms", immediately or on-failure"#),
+    })
 }
 
 fn max_hedges(value: &Value) -> Result<MaxHedges, ConfigError> {
@@ -110,7 +98,7 @@ fn losers(value: &Value) -> Result<Losers, ConfigError> {
 }
 
 fn max_extra_load(value: &Value) -> Result<ExtraLoad, ConfigError> {
-    ExtraLoad::new(value.ratio()?).map_err(|error| value.refused(error.remedy()))
+    ExtraLoad::at_most_one(value.ratio()?).map_err(|error| value.refused(error.remedy()))
 }
 
 impl HedgeConfig {
@@ -119,8 +107,7 @@ impl HedgeConfig {
         let word = |name: &str| Value::Text(name.to_owned());
         let entries = [
             self.delay.as_ref().map(schedule_value),
-            self.max_hedges
-                .map(|count| Value::Integer(count.get().into())),
+            self.max_hedges.map(|count| Value::Integer(count.get().into())),
             self.failure_start.map(failure_start_name).map(word),
             self.exhausted.map(exhausted_name).map(word),
             self.losers.map(losers_value),
@@ -130,13 +117,7 @@ impl HedgeConfig {
             self.max_extra_load.map(|ratio| Value::Float(ratio.get())),
         ];
         let given = |(key, value): (&str, Option<Value>)| Some((key.to_owned(), value?));
-        Value::Table(
-            Self::KEYS
-                .into_iter()
-                .zip(entries)
-                .filter_map(given)
-                .collect(),
-        )
+        Value::Table(Self::KEYS.into_iter().zip(entries).filter_map(given).collect())
     }
 }
 

@@ -137,11 +137,7 @@ impl Value {
                 Err(error) => mistakes.extend(error.within(&format!("[{index}]")).mistakes),
             }
         }
-        if mistakes.is_empty() {
-            Ok(list)
-        } else {
-            Err(ConfigError { mistakes })
-        }
+        if mistakes.is_empty() { Ok(list) } else { Err(ConfigError { mistakes }) }
     }
 
     /// The text, or the number as a text; empty for what is neither, or longer than any figure.

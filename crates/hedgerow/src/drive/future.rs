@@ -26,8 +26,8 @@ const LONGEST_WAIT: Duration = Duration::from_secs(1 << 32);
 pin_project! {
     /// The future of a hedged call. Made by awaiting a [`HedgedCall`](crate::HedgedCall).
     ///
-    /// Holds the primary inline. The timer is absent until the primary's first `Pending`, the race
-    /// until there is something to decide or somebody wants more than the result.
+    /// Holds the primary inline. The rest is absent until the primary's first `Pending`, unless
+    /// somebody wants more than the result.
     ///
     /// Polling it again after it was ready panics.
     #[must_use = "futures do nothing unless polled"]
@@ -42,10 +42,8 @@ pin_project! {
         rules: R,
         #[pin]
         primary: Primary<Fut>,
-        // The first hedge is due when it ends.
         #[pin]
-        timer: Option<Timer>,
-        race: Option<Pin<Box<Race<Fut, R>>>>,
+        rest: Option<Rest<Fut, R>>,
     }
 
     impl<P, F, Fut, R> PinnedDrop for Hedged<P, F, Fut, R>
@@ -57,21 +55,50 @@ pin_project! {
         #[inline]
         fn drop(this: Pin<&mut Self>) {
             let this = this.project();
-            if let Some(race) = this.race {
-                let policy = (*this.policy).borrow();
-                race.as_mut().abandon(Abandoned::Dropped, policy, this.rules, this.primary);
+            if let Some(rest) = this.rest.as_pin_mut() {
+                abandon((*this.policy).borrow(), this.rules, this.primary, rest);
             }
         }
     }
 }
 
 pin_project! {
-    #[project = TimerProj]
-    struct Timer {
-        #[pin]
-        sleep: tokio::time::Sleep,
-        delay: Duration,
+    /// What a call has beside its primary.
+    #[project = RestProj]
+    enum Rest<Fut, R>
+    where
+        Fut: Work,
+        R: Rules<Fut::Value, Fut::Error>,
+    {
+        // The first hedge is due when it ends.
+        Waiting { #[pin] sleep: tokio::time::Sleep, delay: Duration },
+        // There is something to decide.
+        Racing { race: Pin<Box<Race<Fut, R>>> },
+        // The race is over.
+        Answered { outcome: Option<Result<Fut::Value, Fut::Error>> },
+        Nothing,
     }
+}
+
+/// The call is dropped while it has more than its primary.
+///
+/// Empties the rest although it is about to be dropped anyway: with a second place that drops what
+/// is in it, the compiler keeps that code out of line, and the fast path drops an absent rest by
+/// one comparison.
+#[cold]
+fn abandon<Fut, R>(
+    policy: &Hedge,
+    rules: &mut R,
+    primary: Pin<&mut Primary<Fut>>,
+    mut rest: Pin<&mut Rest<Fut, R>>,
+) where
+    Fut: Work,
+    R: Rules<Fut::Value, Fut::Error>,
+{
+    if let RestProj::Racing { race } = rest.as_mut().project() {
+        race.as_mut().abandon(Abandoned::Dropped, policy, rules, primary);
+    }
+    rest.set(Rest::Nothing);
 }
 
 impl<P, F, Fut, R> Hedged<P, F, Fut, R>
@@ -83,19 +110,13 @@ where
 {
     #[inline]
     pub(crate) fn new(policy: P, work: F, rules: R, extras: Option<Box<Extras>>) -> Self {
-        let (primary, race) = if extras.is_none() && policy.borrow().is_plain() {
+        let (primary, rest) = if extras.is_none() && policy.borrow().is_plain() {
             (Primary::Ahead, None)
         } else {
-            (Primary::Absent, Some(Race::new(policy.borrow(), extras)))
+            let race = Race::new(policy.borrow(), extras);
+            (Primary::Absent, Some(Rest::Racing { race }))
         };
-        Self {
-            policy,
-            work,
-            rules,
-            primary,
-            timer: None,
-            race,
-        }
+        Self { policy, work, rules, primary, rest }
     }
 
     /// Polls to the very end of the call, with all that a report needs.
@@ -105,7 +126,8 @@ where
     ) -> Poll<Ending<Fut::Value, Fut::Error>> {
         let mut this = self.as_mut().project();
         let policy: &Hedge = (*this.policy).borrow();
-        let Some(race) = this.race else {
+        let rest = this.rest.as_mut().as_pin_mut();
+        let Some(RestProj::Racing { race }) = rest.map(Rest::project) else {
             panic!("`Hedged` polled after completion");
         };
         let polled = catch_unwind(AssertUnwindSafe(|| {
@@ -121,12 +143,11 @@ where
             Ok(polled) => Ok(ready!(polled)),
             Err(panic) => {
                 let primary = this.primary.as_mut();
-                race.as_mut()
-                    .abandon(Abandoned::Panicked, policy, this.rules, primary);
+                race.as_mut().abandon(Abandoned::Panicked, policy, this.rules, primary);
                 Err(panic)
             }
         };
-        *this.race = None;
+        this.rest.set(Some(Rest::Nothing));
         ending.map_or_else(|panic| resume_unwind(panic), Poll::Ready)
     }
 
@@ -143,32 +164,32 @@ where
         true
     }
 
-    /// Everything but a first poll that answers at once.
-    fn poll_more(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Result<Fut::Value, Fut::Error>> {
-        let mut this = self.as_mut().project();
-        let (None, Some(primary)) = (&this.race, this.primary.as_mut().running()) else {
-            return self.poll_race(cx);
-        };
-        let polled = primary.poll(cx);
-        if let Poll::Ready(outcome) = &polled
-            && self.as_mut().accepts(outcome)
-        {
-            self.project().timer.set(None);
-            return polled;
+    /// The primary is pending: registers the waker with the timer, which is made at its first
+    /// `Pending`, and begins the race when that has ended.
+    fn wait(mut self: Pin<&mut Self>, first: bool, cx: &mut Context<'_>) -> Progress {
+        if first {
+            self.as_mut().arm();
         }
-        match polled {
-            Poll::Ready(outcome) => self.fail(outcome, Some(Delay::OnFailure), cx),
-            Poll::Pending => self.poll_timer(cx),
+        let mut this = self.as_mut().project();
+        match this.rest.as_mut().as_pin_mut().map(Rest::project) {
+            Some(RestProj::Waiting { sleep, delay }) => {
+                if sleep.poll(cx).is_pending() {
+                    return Progress::Pending;
+                }
+                let (policy, delay) = ((*this.policy).borrow(), *delay);
+                let mut race = begin_race(policy, this.rest.as_mut(), None);
+                race.as_mut().timer_ended(policy, delay);
+                this.rest.set(Some(Rest::Racing { race }));
+                self.race(cx)
+            }
+            Some(RestProj::Racing { .. }) => self.race(cx),
+            _ => Progress::Pending,
         }
     }
 
-    /// The primary is pending for the first time: arms the timer, or begins the race if the next
-    /// attempt is due at once.
-    fn arm(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<Fut::Value, Fut::Error>> {
-        let mut this = self.as_mut().project();
+    /// Makes the timer of the first hedge, or begins the race if that is due at once.
+    fn arm(self: Pin<&mut Self>) {
+        let mut this = self.project();
         let policy: &Hedge = (*this.policy).borrow();
         let delay = if policy.policy().max_hedges.get() == 0 {
             Delay::OnFailure
@@ -176,90 +197,98 @@ where
             let asked = this.rules.delay(&NextHedge::new(&Attempt::plain(1), None));
             asked.unwrap_or_else(|| policy.policy().schedule.delay(1))
         };
-        match delay {
+        let rest = match delay {
             Delay::Immediately | Delay::After(Duration::ZERO) => {
                 let now = clock_of(policy).now();
-                *this.race = Some(Race::resumed(policy, now, Some(Delay::Immediately)));
-                self.poll_race(cx)
+                let race = Race::resumed(policy, now, Some(Delay::Immediately));
+                Rest::Racing { race }
             }
             Delay::After(delay) if delay <= LONGEST_WAIT => {
-                let sleep = tokio::time::sleep(delay);
-                this.timer.set(Some(Timer { sleep, delay }));
-                self.poll_timer(cx)
+                Rest::Waiting { sleep: tokio::time::sleep(delay), delay }
             }
-            Delay::After(_) | Delay::OnFailure => Poll::Pending,
-        }
-    }
-
-    /// The primary is pending: registers the waker with the timer; when that has ended, begins
-    /// the race.
-    fn poll_timer(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Result<Fut::Value, Fut::Error>> {
-        let mut this = self.as_mut().project();
-        let Some(timer) = this.timer.as_mut().as_pin_mut() else {
-            return Poll::Pending;
+            Delay::After(_) | Delay::OnFailure => Rest::Nothing,
         };
-        ready!(timer.project().sleep.poll(cx));
-        *this.race = Some(begin_race((*this.policy).borrow(), this.timer, None));
-        self.poll_race(cx)
+        this.rest.set(Some(rest));
     }
 
-    /// The primary failed: the race decides what becomes of that. `asked` is the delay of the
-    /// first hedge, if it was asked for and there is no timer.
+    /// The primary failed while nothing else ran: the race decides what becomes of that.
     #[cold]
     fn fail(
         mut self: Pin<&mut Self>,
         outcome: Result<Fut::Value, Fut::Error>,
-        asked: Option<Delay>,
+        first: bool,
         cx: &mut Context<'_>,
-    ) -> Poll<Result<Fut::Value, Fut::Error>> {
+    ) -> Progress {
         let mut this = self.as_mut().project();
         let policy: &Hedge = (*this.policy).borrow();
         this.primary.set(Primary::Absent);
-        let race = this.race.insert(begin_race(policy, this.timer, asked));
+        let asked = if first { None } else { Some(Delay::OnFailure) };
+        let mut race = begin_race(policy, this.rest.as_mut(), asked);
         race.as_mut().primary_failed(policy, this.rules, outcome);
-        self.poll_race(cx)
+        this.rest.set(Some(Rest::Racing { race }));
+        self.race(cx)
     }
 
     #[cold]
-    fn poll_race(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Result<Fut::Value, Fut::Error>> {
-        let ending = ready!(self.as_mut().poll_ending(cx));
-        let rules = self.project().rules;
-        let result = ending.result.or_else(|| rules.cancelled().map(Err));
-        discard_all(rules, ending.failures);
-        match result {
-            Some(result) => Poll::Ready(result),
-            None => unreachable!("only a call with a token is cancelled, and it has an error"),
+    fn race(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Progress {
+        let Poll::Ready(ending) = self.as_mut().poll_ending(cx) else {
+            return Progress::Pending;
+        };
+        let mut this = self.project();
+        let outcome = ending.result.or_else(|| this.rules.cancelled().map(Err));
+        discard_all(this.rules, ending.failures);
+        let Some(outcome) = outcome else {
+            unreachable!("only a call with a token is cancelled, and it has an error");
+        };
+        this.rest.set(Some(Rest::Answered { outcome: Some(outcome) }));
+        Progress::Answered
+    }
+
+    /// The outcome of a race that is over.
+    #[inline]
+    fn answer(self: Pin<&mut Self>) -> Result<Fut::Value, Fut::Error> {
+        match self.project().rest.as_pin_mut().map(Rest::project) {
+            Some(RestProj::Answered { outcome }) => outcome.take().expect("answered once"),
+            _ => unreachable!("it was put there just now"),
         }
     }
+
+    /// The primary answered after it was pending: the timer has no use any more.
+    #[inline(never)]
+    fn disarm(self: Pin<&mut Self>) {
+        self.project().rest.set(None);
+    }
+}
+
+/// How far a call came in one poll, apart from its primary. Its outcome, if it has one, waits in
+/// the future: were it returned by functions out of line, it would have to live in memory on the
+/// fast path too.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Progress {
+    Pending,
+    Answered,
 }
 
 /// Leaves the fast path: makes the race that would be there had it been made at the start.
 #[cold]
 fn begin_race<Fut, R>(
     policy: &Hedge,
-    mut timer: Pin<&mut Option<Timer>>,
+    rest: Pin<&mut Option<Rest<Fut, R>>>,
     asked: Option<Delay>,
 ) -> Pin<Box<Race<Fut, R>>>
 where
     Fut: Work,
     R: Rules<Fut::Value, Fut::Error>,
 {
-    let now = clock_of(policy).now();
-    let race = match timer.as_mut().as_pin_mut().map(Timer::project) {
-        Some(TimerProj { sleep, delay }) => {
+    let now = || clock_of(policy).now();
+    match rest.as_pin_mut().map(Rest::project) {
+        Some(RestProj::Waiting { sleep, delay }) => {
             let started = sleep.deadline().into_std().checked_sub(*delay);
-            Race::resumed(policy, started.unwrap_or(now), Some(Delay::After(*delay)))
+            let started = started.unwrap_or_else(now);
+            Race::resumed(policy, started, Some(Delay::After(*delay)))
         }
-        None => Race::resumed(policy, now, asked),
-    };
-    timer.set(None);
-    race
+        _ => Race::resumed(policy, now(), asked),
+    }
 }
 
 impl<P, F, Fut, R> Future for Hedged<P, F, Fut, R>
@@ -274,20 +303,31 @@ where
     #[inline]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let mut this = self.as_mut().project();
-        if !matches!(*this.primary, Primary::Ahead) {
-            return self.poll_more(cx);
-        }
-        let primary = (this.work)(Attempt::plain(0));
-        // Returned as it is: taking it apart would cost a copy of the outcome.
-        let polled = this.primary.as_mut().start(primary).poll(cx);
-        if let Poll::Ready(outcome) = &polled
-            && self.as_mut().accepts(outcome)
-        {
-            return polled;
-        }
-        match polled {
-            Poll::Ready(outcome) => self.fail(outcome, None, cx),
-            Poll::Pending => self.arm(cx),
+        let first = matches!(*this.primary, Primary::Ahead);
+        let primary = if first {
+            let work = (this.work)(Attempt::plain(0));
+            Some(this.primary.as_mut().start(work))
+        } else if matches!(*this.rest, Some(Rest::Racing { .. })) {
+            None
+        } else {
+            this.primary.as_mut().running()
+        };
+        let progress = match primary.map(|primary| primary.poll(cx)) {
+            Some(Poll::Ready(outcome)) => {
+                if self.as_mut().accepts(&outcome) {
+                    if !first {
+                        self.disarm();
+                    }
+                    return Poll::Ready(outcome);
+                }
+                self.as_mut().fail(outcome, first, cx)
+            }
+            Some(Poll::Pending) => self.as_mut().wait(first, cx),
+            None => self.as_mut().race(cx),
+        };
+        match progress {
+            Progress::Pending => Poll::Pending,
+            Progress::Answered => Poll::Ready(self.answer()),
         }
     }
 }
@@ -299,14 +339,12 @@ where
     R: Rules<Fut::Value, Fut::Error>,
 {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let stage = match (&self.race, &self.primary) {
-            (Some(_), _) => "racing",
-            (None, Primary::Ahead) => "not started",
-            (None, Primary::Running { .. }) => "only the primary runs",
-            (None, Primary::Absent) => "over",
+        let stage = match (&self.rest, &self.primary) {
+            (Some(Rest::Racing { .. }), _) => "racing",
+            (_, Primary::Ahead) => "not started",
+            (_, Primary::Running { .. }) => "only the primary runs",
+            (_, Primary::Absent) => "over",
         };
-        f.debug_struct("Hedged")
-            .field("stage", &stage)
-            .finish_non_exhaustive()
+        f.debug_struct("Hedged").field("stage", &stage).finish_non_exhaustive()
     }
 }

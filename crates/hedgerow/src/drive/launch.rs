@@ -1,14 +1,15 @@
 //! How an attempt starts: generator, hook, event, first poll (E9).
 
+use std::future::Future;
 use std::pin::Pin;
 use std::task::Context;
 
 use hedgerow_core::{Losers, Moment, Origin};
 
 use super::Work;
-use super::race::{Parts, Race};
+use super::race::{ActionOf, Held, Parts, Race};
 use super::slots::Hedging;
-use crate::attempt::Attempt;
+use crate::attempt::{Attempt, AttemptCounter};
 use crate::rules::{NextAction, NextHedge, Rules};
 
 impl<Fut, R> Race<Fut, R>
@@ -43,31 +44,29 @@ where
             };
             hook = parts.rules.on_hedge(&next);
         }
-        let this = self.as_mut().project();
-        *this.prepared = Some((attempt, action));
         if let Some(hook) = hook {
-            let hook = this.hook.insert(Box::pin(hook));
+            let mut hook = Box::pin(hook);
             if hook.as_mut().poll(cx).is_pending() {
+                let held = Box::new(Held { hook, attempt, action });
+                *self.project().held = Some(held);
                 return;
             }
-            *this.hook = None;
         }
-        self.begin(parts, now, cx);
+        self.begin(parts, attempt, action, now, cx);
     }
 
-    /// Starts the prepared attempt and polls it once (E6).
+    /// Starts an attempt and polls it once (E6).
     pub(super) fn begin<F>(
         mut self: Pin<&mut Self>,
         parts: &mut Parts<'_, F, Fut, R>,
+        attempt: Attempt,
+        action: ActionOf<Fut, R>,
         now: Moment,
         cx: &mut Context<'_>,
     ) where
         F: FnMut(Attempt) -> Fut,
     {
         let this = self.as_mut().project();
-        let Some((attempt, action)) = this.prepared.take() else {
-            return;
-        };
         let number = attempt.hedge_number();
         if let Some(shared) = attempt.shared() {
             let extras = this.extras.as_deref();
@@ -83,21 +82,11 @@ where
                 parts.primary.as_mut().start((parts.work)(attempt));
             }
             NextAction::Repeat => {
-                this.slots.put(
-                    number,
-                    Hedging::Repeat {
-                        work: (parts.work)(attempt),
-                    },
-                );
+                this.slots.put(number, Hedging::Repeat { work: (parts.work)(attempt) });
             }
             NextAction::Run(action) => this.slots.put(number, Hedging::Run { action }),
             NextAction::Answer(outcome) => {
-                this.slots.put(
-                    number,
-                    Hedging::Answer {
-                        outcome: Some(outcome),
-                    },
-                );
+                this.slots.put(number, Hedging::Answer { outcome: Some(outcome) });
             }
             NextAction::Stop => {}
         }
@@ -107,7 +96,7 @@ where
     fn make_attempt<F>(&self, parts: &Parts<'_, F, Fut, R>, hedge: u8) -> Attempt {
         let extras = self.extras.as_deref();
         let counter = extras.and_then(|extras| extras.counter.as_ref());
-        let number = counter.map_or(u32::from(hedge), |counter| counter.next());
+        let number = counter.map_or(u32::from(hedge), AttemptCounter::next);
         let deadline = extras.and_then(|extras| extras.deadline);
         let tracked = extras.is_some_and(|extras| {
             extras.tracked || extras.token.is_some() || extras.properties.is_some()

@@ -45,30 +45,24 @@ where
 {
     /// The decision is made: tells the losers, and drops those that nobody waits for (E12).
     pub(super) fn release<F>(mut self: Pin<&mut Self>, parts: &mut Parts<'_, F, Fut, R>) {
-        self.as_mut()
-            .tell_losers(parts.hedge, parts.primary.as_mut());
+        self.as_mut().tell_losers(parts.hedge, &parts.primary);
         let joins = matches!(parts.hedge.policy().losers, Losers::Join { .. });
         if !joins {
             self.as_mut().drop_attempts(parts.primary.as_mut());
         }
         let this = self.project();
-        *this.hook = None;
-        *this.prepared = None;
+        *this.held = None;
     }
 
     /// Fires the tokens of the attempts that are still held, or lets them go on without the call.
-    fn tell_losers(self: Pin<&mut Self>, hedge: &Hedge, primary: Pin<&mut Primary<Fut>>) {
+    fn tell_losers(self: Pin<&mut Self>, hedge: &Hedge, primary: &Primary<Fut>) {
         let this = self.project();
         for attempt in &*this.attempts {
             let Some(shared) = attempt.shared() else {
                 continue;
             };
             let number = attempt.hedge_number();
-            let held = if number == 0 {
-                primary.is_running()
-            } else {
-                this.slots.holds(number)
-            };
+            let held = if number == 0 { primary.is_running() } else { this.slots.holds(number) };
             if !held {
                 continue;
             }
@@ -94,11 +88,16 @@ where
     /// Drops every attempt that is still held, in launch order, each even if another one's
     /// destructor panics.
     fn drop_attempts(mut self: Pin<&mut Self>, mut primary: Pin<&mut Primary<Fut>>) {
-        let mut panic = catch_unwind(AssertUnwindSafe(|| primary.set(Primary::Absent))).err();
+        let mut panic = None;
+        if primary.is_running() {
+            panic = catch_unwind(AssertUnwindSafe(|| primary.set(Primary::Absent))).err();
+        }
         for hedge in 1..self.call.started_attempts() {
-            let slots = self.as_mut().project().slots;
-            let dropped = catch_unwind(AssertUnwindSafe(|| slots.clear(hedge)));
-            panic = panic.or(dropped.err());
+            if self.slots.holds(hedge) {
+                let slots = self.as_mut().project().slots;
+                let dropped = catch_unwind(AssertUnwindSafe(|| slots.clear(hedge)));
+                panic = panic.or(dropped.err());
+            }
         }
         if let Some(panic) = panic {
             resume_unwind(panic);
@@ -111,8 +110,7 @@ where
         parts: &mut Parts<'_, F, Fut, R>,
         decision: Decision,
     ) -> Ending<Fut::Value, Fut::Error> {
-        self.as_mut()
-            .tell_losers(parts.hedge, parts.primary.as_mut());
+        self.as_mut().tell_losers(parts.hedge, &parts.primary);
         self.as_mut().drop_attempts(parts.primary.as_mut());
         let this = self.project();
         let (result, attempt) = match decision {
@@ -154,18 +152,14 @@ where
         why: Abandoned,
         hedge: &Hedge,
         rules: &mut R,
-        mut primary: Pin<&mut Primary<Fut>>,
+        primary: Pin<&mut Primary<Fut>>,
     ) {
-        self.as_mut().tell_losers(hedge, primary.as_mut());
+        self.as_mut().tell_losers(hedge, &primary);
         let this = self.as_mut().project();
-        *this.hook = None;
-        *this.prepared = None;
+        *this.held = None;
         let policy = hedge.policy();
-        let now = if policy.observer.is_some() {
-            moment(hedge, *this.origin)
-        } else {
-            Moment::ZERO
-        };
+        let now =
+            if policy.observer.is_some() { moment(hedge, *this.origin) } else { Moment::ZERO };
         match why {
             Abandoned::Panicked => this.call.abort(policy, this.polling.take(), now),
             Abandoned::Dropped => this.call.dropped(policy, now),

@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use hedgerow_core::{Call, Delay, Losers, Moment, Panics, Step, Terms, Verdict};
 use pin_project_lite::pin_project;
@@ -27,15 +27,23 @@ pub(super) struct Parts<'a, F, Fut, R> {
     pub(super) primary: Pin<&'a mut Primary<Fut>>,
 }
 
-/// A hedge whose hook has not ended yet.
-pub(super) type Prepared<Fut, R> = (
-    Attempt,
-    NextAction<
-        <R as Rules<<Fut as Work>::Value, <Fut as Work>::Error>>::Action,
-        <Fut as Work>::Value,
-        <Fut as Work>::Error,
-    >,
-);
+/// A hedge that starts when its hook has ended.
+pub(super) struct Held<Fut, R>
+where
+    Fut: Work,
+    R: Rules<Fut::Value, Fut::Error>,
+{
+    pub(super) hook: Pin<Box<R::Hook>>,
+    pub(super) attempt: Attempt,
+    pub(super) action: ActionOf<Fut, R>,
+}
+
+/// What a hedge of a call does.
+pub(super) type ActionOf<Fut, R> = NextAction<
+    <R as Rules<<Fut as Work>::Value, <Fut as Work>::Error>>::Action,
+    <Fut as Work>::Value,
+    <Fut as Work>::Error,
+>;
 
 /// Which attempts of this turn are still to be polled.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -45,6 +53,8 @@ enum Scan {
     All,
     /// The primary was polled on the fast path in this very turn.
     None,
+    /// The same, and this is what time it is.
+    Due(Moment),
 }
 
 pin_project! {
@@ -64,8 +74,7 @@ pin_project! {
         pub(super) failures: Vec<Failure<Fut::Value, Fut::Error>>,
         // The accepted outcome, or the error that hedging itself failed with.
         pub(super) outcome: Option<Result<Fut::Value, Fut::Error>>,
-        pub(super) prepared: Option<Prepared<Fut, R>>,
-        pub(super) hook: Option<Pin<Box<R::Hook>>>,
+        pub(super) held: Option<Box<Held<Fut, R>>>,
         timer: Option<(Moment, Sleep)>,
         cancelled: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
         // Whose poll is under way: whom a panic belongs to.
@@ -98,13 +107,21 @@ where
             attempts: Vec::new(),
             failures: Vec::new(),
             outcome: None,
-            prepared: None,
-            hook: None,
+            held: None,
             timer: None,
             cancelled: None,
             polling: None,
             scan,
         })
+    }
+
+    /// The timer of the first hedge has just ended: reading the clock would only say so again.
+    /// Where another hedge may follow it is read all the same, as that one's delay counts from
+    /// when this one really starts.
+    pub(super) fn timer_ended(self: Pin<&mut Self>, hedge: &Hedge, delay: Duration) {
+        if hedge.policy().max_hedges.get() == 1 {
+            *self.project().scan = Scan::Due(Moment::from(delay));
+        }
     }
 
     /// A race in which nothing has started.
@@ -133,13 +150,7 @@ where
     /// of the first hedge, if it was asked for.
     pub(super) fn resumed(hedge: &Hedge, origin: Instant, delay: Option<Delay>) -> Pin<Box<Self>> {
         let policy = hedge.policy();
-        let mut call = Call::new(policy, Terms::default());
-        let start = call.step(policy, Moment::ZERO);
-        debug_assert!(
-            matches!(start, Step::Start { attempt: 0, .. }),
-            "a call starts with it"
-        );
-        call.started(policy, Moment::ZERO);
+        let mut call = Call::under_way(policy);
         if let Some(delay) = delay {
             call.delay(delay);
         }
@@ -170,7 +181,10 @@ where
         if scan == Scan::Start {
             *self.as_mut().project().origin = clock_of(parts.hedge).now();
         }
-        let mut now = moment(parts.hedge, self.origin);
+        let mut now = match scan {
+            Scan::Due(now) => now,
+            _ => moment(parts.hedge, self.origin),
+        };
         if scan == Scan::All {
             self.as_mut().poll_running(&mut parts, now, cx);
         }
@@ -188,11 +202,7 @@ where
                     return Poll::Ready(self.finish(&mut parts, decision));
                 }
                 Step::Wait { until } => {
-                    if self
-                        .as_mut()
-                        .poll_timer(parts.hedge, until, cx)
-                        .is_pending()
-                    {
+                    if self.as_mut().poll_timer(parts.hedge, until, cx).is_pending() {
                         return Poll::Pending;
                     }
                     now = moment(parts.hedge, self.origin).max(until);
@@ -233,16 +243,11 @@ where
             None => parts.hedge.policy().panics,
         };
         *self.as_mut().project().polling = Some(attempt);
-        let polled = match attempt {
-            0 => parts
-                .primary
-                .as_mut()
-                .running()
-                .map(|fut| poll_caught(fut, panics, cx)),
-            _ => {
-                let slots = self.as_mut().project().slots;
-                slots.get(attempt).map(|fut| poll_caught(fut, panics, cx))
-            }
+        let polled = if attempt == 0 {
+            parts.primary.as_mut().running().map(|work| poll_caught(work, panics, cx))
+        } else {
+            let slots = self.as_mut().project().slots;
+            slots.get(attempt).map(|hedge| poll_caught(hedge, panics, cx))
         };
         *self.as_mut().project().polling = None;
         if let Some(Poll::Ready(caught)) = polled {
@@ -291,7 +296,8 @@ where
         }
     }
 
-    /// Waits for the hook of a prepared hedge; starts the hedge when it ends (A27).
+    /// Waits for the hook of a held hedge; starts the hedge when it ends (A27). Once the call is
+    /// decided, a hedge that has not started never will.
     fn poll_hook<F>(
         mut self: Pin<&mut Self>,
         parts: &mut Parts<'_, F, Fut, R>,
@@ -302,14 +308,12 @@ where
     {
         let this = self.as_mut().project();
         if this.call.decision().is_some() {
-            // A hedge that has not started never will.
-            *this.hook = None;
-            *this.prepared = None;
-        } else if let Some(hook) = this.hook
-            && hook.as_mut().poll(cx).is_ready()
+            *this.held = None;
+        } else if let Some(held) = this.held
+            && held.hook.as_mut().poll(cx).is_ready()
+            && let Some(held) = this.held.take()
         {
-            *this.hook = None;
-            self.begin(parts, now, cx);
+            self.begin(parts, held.attempt, held.action, now, cx);
         }
     }
 
@@ -329,11 +333,8 @@ where
     ) -> Poll<()> {
         let this = self.project();
         if this.timer.as_ref().is_none_or(|(at, _)| *at != until) {
-            let since_origin = until.since(Moment::ZERO);
-            let deadline = match until.is_never() {
-                true => None,
-                false => this.origin.checked_add(since_origin),
-            };
+            let deadline = this.origin.checked_add(until.since(Moment::ZERO));
+            let deadline = deadline.filter(|_| !until.is_never());
             let sleep = |deadline| (until, clock_of(hedge).sleep_until(deadline));
             *this.timer = deadline.map(sleep);
         }

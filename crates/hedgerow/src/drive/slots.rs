@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use hedgerow_core::{MOST_HEDGES, Panics};
+use hedgerow_core::Panics;
 use pin_project_lite::pin_project;
 
 use super::Work;
@@ -85,16 +85,13 @@ pin_project! {
     pub(super) struct Slots<H> {
         #[pin]
         first: Option<H>,
-        others: [Option<Pin<Box<H>>>; MOST_HEDGES as usize - 1],
+        others: Vec<Option<Pin<Box<H>>>>,
     }
 }
 
 impl<H> Slots<H> {
     pub(super) fn new() -> Self {
-        Self {
-            first: None,
-            others: std::array::from_fn(|_| None),
-        }
+        Self { first: None, others: Vec::new() }
     }
 
     /// Whether hedge number `hedge` is still held.
@@ -102,10 +99,7 @@ impl<H> Slots<H> {
         match hedge {
             0 => false,
             1 => self.first.is_some(),
-            _ => self
-                .others
-                .get(usize::from(hedge) - 2)
-                .is_some_and(Option::is_some),
+            _ => self.others.get(usize::from(hedge) - 2).is_some_and(Option::is_some),
         }
     }
 
@@ -114,7 +108,13 @@ impl<H> Slots<H> {
         match hedge {
             0 => {}
             1 => this.first.set(Some(hedging)),
-            _ => this.others[usize::from(hedge) - 2] = Some(Box::pin(hedging)),
+            _ => {
+                let index = usize::from(hedge) - 2;
+                if this.others.len() <= index {
+                    this.others.resize_with(index + 1, || None);
+                }
+                this.others[index] = Some(Box::pin(hedging));
+            }
         }
     }
 
@@ -123,11 +123,7 @@ impl<H> Slots<H> {
         match hedge {
             0 => None,
             1 => this.first.as_pin_mut(),
-            _ => this
-                .others
-                .get_mut(usize::from(hedge) - 2)?
-                .as_mut()
-                .map(Pin::as_mut),
+            _ => this.others.get_mut(usize::from(hedge) - 2)?.as_mut().map(Pin::as_mut),
         }
     }
 
@@ -137,11 +133,7 @@ impl<H> Slots<H> {
         match hedge {
             0 => {}
             1 => this.first.set(None),
-            _ => drop(
-                this.others
-                    .get_mut(usize::from(hedge) - 2)
-                    .and_then(Option::take),
-            ),
+            _ => drop(this.others.get_mut(usize::from(hedge) - 2).and_then(Option::take)),
         }
     }
 }

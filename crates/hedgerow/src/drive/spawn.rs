@@ -48,22 +48,14 @@ pub struct SharedRules<R> {
 impl<R> Clone for SharedRules<R> {
     fn clone(&self) -> Self {
         let (rules, spawner) = (Arc::clone(&self.rules), Arc::clone(&self.spawner));
-        Self {
-            rules,
-            spawner,
-            detach: self.detach,
-        }
+        Self { rules, spawner, detach: self.detach }
     }
 }
 
 impl<R> SharedRules<R> {
     pub(crate) fn new(rules: R, spawner: Arc<dyn Spawner>, losers: Losers) -> Self {
         let detach = losers == Losers::Detach;
-        Self {
-            rules: Arc::new(Mutex::new(rules)),
-            spawner,
-            detach,
-        }
+        Self { rules: Arc::new(Mutex::new(rules)), spawner, detach }
     }
 
     fn lock(&self) -> MutexGuard<'_, R> {
@@ -100,11 +92,9 @@ where
             NextAction::Repeat => NextAction::Repeat,
             NextAction::Answer(outcome) => NextAction::Answer(outcome),
             NextAction::Stop => NextAction::Stop,
-            NextAction::Run(action) => NextAction::Run(SpawnedAttempt::new(
-                action,
-                next.attempt().clone(),
-                self.clone(),
-            )),
+            NextAction::Run(action) => {
+                NextAction::Run(SpawnedAttempt::new(action, next.attempt().clone(), self.clone()))
+            }
         })
     }
 
@@ -149,11 +139,7 @@ impl<Fut: Work, R: Rules<Fut::Value, Fut::Error>> Unpin for SpawnedAttempt<Fut, 
 
 impl<Fut: Work, R: Rules<Fut::Value, Fut::Error>> SpawnedAttempt<Fut, R> {
     pub(crate) fn new(work: Fut, attempt: Attempt, rules: SharedRules<R>) -> Self {
-        Self {
-            state: State::Ready(work),
-            attempt,
-            rules,
-        }
+        Self { state: State::Ready(work), attempt, rules }
     }
 }
 
@@ -174,9 +160,7 @@ where
             let (sender, outcome) = oneshot::channel();
             let (attempt, rules) = (self.attempt.clone(), self.rules.clone());
             self.state = State::Running(outcome);
-            self.rules
-                .spawner
-                .spawn(Box::pin(run(work, attempt, rules, sender)));
+            self.rules.spawner.spawn(Box::pin(run(work, attempt, rules, sender)));
         }
         let State::Running(outcome) = &mut self.state else {
             panic!("`SpawnedAttempt` polled after completion");
@@ -186,7 +170,9 @@ where
         match received {
             Ok(Ok(outcome)) => Poll::Ready(outcome),
             Ok(Err(panic)) => resume_unwind(panic),
-            Err(_) => panic!("the task of an attempt was dropped: its runtime has shut down"),
+            Err(error) => {
+                panic!("the task of an attempt was dropped, its runtime has shut down: {error}")
+            }
         }
     }
 }
@@ -205,9 +191,7 @@ impl<Fut: Work, R: Rules<Fut::Value, Fut::Error>> Drop for SpawnedAttempt<Fut, R
 
 impl<Fut: Work, R: Rules<Fut::Value, Fut::Error>> fmt::Debug for SpawnedAttempt<Fut, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SpawnedAttempt")
-            .field("attempt", &self.attempt)
-            .finish_non_exhaustive()
+        f.debug_struct("SpawnedAttempt").field("attempt", &self.attempt).finish_non_exhaustive()
     }
 }
 
@@ -243,8 +227,6 @@ fn too_late<T, E, R: Rules<T, E>>(caught: Caught<T, E>, attempt: &Attempt, rules
         late.tell(attempt.hedge_number());
     }
     if let Ok(outcome) = caught {
-        rules
-            .lock()
-            .on_discard(Discarded::new(attempt.hedge_number(), outcome));
+        rules.lock().on_discard(Discarded::new(attempt.hedge_number(), outcome));
     }
 }

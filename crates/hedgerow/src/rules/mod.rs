@@ -198,17 +198,8 @@ pub(crate) fn judge<T, E, R: Rules<T, E>>(
         Ok(_) => false,
         Err(error) => rules.is_rejection(error),
     };
-    let handled = rules.handle(Judged {
-        outcome,
-        hedge,
-        is_rejection,
-        hedge_rejections,
-    });
-    let kind = if is_rejection {
-        OutcomeKind::Rejected
-    } else {
-        OutcomeKind::Returned
-    };
+    let handled = rules.handle(Judged { outcome, hedge, is_rejection, hedge_rejections });
+    let kind = if is_rejection { OutcomeKind::Rejected } else { OutcomeKind::Returned };
     Verdict { handled, kind }
 }
 
@@ -252,9 +243,6 @@ pub struct Discarded<T, E> {
 
 impl<T, E> Discarded<T, E> {
     pub(crate) fn new(hedge_number: u8, outcome: Result<T, E>) -> Self {
-        Self {
-            hedge_number,
-            outcome,
-        }
+        Self { hedge_number, outcome }
     }
 }

@@ -67,9 +67,8 @@ fn rows(timeline: &Timeline) -> Vec<Row> {
         _ => None,
     });
     let started = timeline.starts.iter().map(|(attempt, _)| *attempt);
-    let attempts: BTreeSet<u8> = started
-        .chain(denied.clone().map(|(attempt, ..)| attempt))
-        .collect();
+    let attempts: BTreeSet<u8> =
+        started.chain(denied.clone().map(|(attempt, ..)| attempt)).collect();
     let at = |marks: &[(u8, Moment)], attempt| {
         let mark = marks.iter().find(|(marked, _)| *marked == attempt);
         mark.map(|(_, at)| *at)
@@ -101,9 +100,7 @@ fn draw(rows: &[Row], f: &mut fmt::Formatter<'_>) -> fmt::Result {
         widths.max().unwrap_or_default() + GAP
     };
     let names = longest(Row::name);
-    let bars = WIDTH
-        .saturating_sub(names + longest(Row::note))
-        .clamp(*BARS.start(), *BARS.end());
+    let bars = WIDTH.saturating_sub(names + longest(Row::note)).clamp(*BARS.start(), *BARS.end());
     let scale = Scale::new(rows, bars);
     writeln!(f, "{:names$}{}", "", scale.axis(rows))?;
     for row in rows {
@@ -200,24 +197,13 @@ impl Scale {
     fn new(rows: &[Row], bars: usize) -> Self {
         let moments = rows.iter().flat_map(Row::moments);
         let last = moments.max().unwrap_or_default();
-        let later = if rows.iter().any(Row::runs_on) {
-            bars / 4
-        } else {
-            0
-        };
-        Self {
-            bars,
-            known: bars - later,
-            last,
-        }
+        let later = if rows.iter().any(Row::runs_on) { bars / 4 } else { 0 };
+        Self { bars, known: bars - later, last }
     }
 
     fn column(&self, at: Moment) -> usize {
         let columns = self.known as u128 - 1;
-        let (at, last) = (
-            u128::from(at.as_nanos()),
-            u128::from(self.last.as_nanos()).max(1),
-        );
+        let (at, last) = (u128::from(at.as_nanos()), u128::from(self.last.as_nanos()).max(1));
         let column = (at * columns + last / 2) / last;
         usize::try_from(column.min(columns)).unwrap_or_default()
     }
@@ -252,9 +238,7 @@ fn returned(timeline: &Timeline) -> String {
         return "hangs: nothing can end this call".to_owned();
     };
     let value = returned.value.as_deref().map(shown).unwrap_or_default();
-    let from = returned
-        .attempt
-        .map(|attempt| format!(" from {}", name(attempt)));
+    let from = returned.attempt.map(|attempt| format!(" from {}", name(attempt)));
     let from = from.unwrap_or_default();
     let outcome = returned.kind.name();
     format!("returned {outcome}{value}{from} at {} ms", millis(at))
@@ -270,9 +254,7 @@ fn shown(value: &str) -> String {
 
 /// Who was told to stop, by moment.
 fn cancelled(timeline: &Timeline) -> Vec<String> {
-    let told = timeline
-        .cancelled
-        .chunk_by(|(_, one), (_, other)| one == other);
+    let told = timeline.cancelled.chunk_by(|(_, one), (_, other)| one == other);
     told.map(|attempts| {
         let head = format!("cancelled at {} ms:", millis(attempts[0].1));
         wrapped(&head, attempts.iter().map(|(attempt, _)| name(*attempt)))

@@ -19,21 +19,10 @@ struct Drive<'a> {
 /// Runs the scenario to its end, or until nothing can happen any more.
 pub(super) fn run(scenario: &Scenario) -> Timeline {
     let policy = scenario.budgeted().policy().clone();
-    let terms = Terms {
-        idempotent: scenario.idempotent,
-        log: true,
-        ..Terms::default()
-    };
+    let terms = Terms { idempotent: scenario.idempotent, log: true, ..Terms::default() };
     let call = Call::new(&policy, terms);
     let (now, ends) = (Moment::ZERO, Vec::new());
-    let mut drive = Drive {
-        scenario,
-        policy,
-        call,
-        now,
-        ends,
-        cancelled: false,
-    };
+    let mut drive = Drive { scenario, policy, call, now, ends, cancelled: false };
     while let Some(until) = drive.turn() {
         match drive.next_moment(until) {
             Some(next) => drive.now = next,
@@ -87,10 +76,7 @@ impl Drive<'_> {
 
     fn end(&mut self, attempt: u8) {
         let script = self.scenario.attempt_script(attempt);
-        let by_itself = self
-            .call
-            .started_at(attempt)
-            .map(|start| start.after(script.length()));
+        let by_itself = self.call.started_at(attempt).map(|start| start.after(script.length()));
         let verdict = match script.outcome {
             // Told to stop and done with its clean-up: what it returns is discarded.
             _ if by_itself != Some(self.ends[usize::from(attempt)]) => Verdict::ACCEPTED,
@@ -116,9 +102,7 @@ impl Drive<'_> {
             .filter_map(|event| event.attempt)
             .collect();
         for attempt in told {
-            let clean = self
-                .now
-                .after(self.scenario.attempt_script(attempt).cleanup);
+            let clean = self.now.after(self.scenario.attempt_script(attempt).cleanup);
             let end = &mut self.ends[usize::from(attempt)];
             *end = (*end).min(clean);
         }
@@ -126,13 +110,9 @@ impl Drive<'_> {
 
     /// The next moment at which something happens.
     fn next_moment(&self, until: Moment) -> Option<Moment> {
-        let running = (0_u8..)
-            .zip(&self.ends)
-            .filter(|(attempt, _)| self.call.is_running(*attempt));
-        let cancel = match self.cancelled {
-            true => Moment::NEVER,
-            false => self.scenario.cancel_moment(),
-        };
+        let running =
+            (0_u8..).zip(&self.ends).filter(|(attempt, _)| self.call.is_running(*attempt));
+        let cancel = if self.cancelled { Moment::NEVER } else { self.scenario.cancel_moment() };
         let next = running.map(|(_, end)| *end).chain([until, cancel]).min()?;
         (!next.is_never()).then_some(next.max(self.now))
     }

@@ -54,16 +54,15 @@ impl ManualExecutor {
     pub fn run(&self) -> bool {
         let mut any = false;
         loop {
-            let woken: Vec<_> = lock(&self.tasks)
-                .iter()
-                .filter(|task| task.woken.take())
-                .cloned()
-                .collect();
+            let woken: Vec<_> =
+                lock(&self.tasks).iter().filter(|task| task.woken.take()).cloned().collect();
             if woken.is_empty() {
                 return any;
             }
             any = true;
-            woken.iter().for_each(|task| self.poll(task));
+            for task in &woken {
+                self.poll(task);
+            }
         }
     }
 
@@ -86,10 +85,7 @@ impl ManualExecutor {
 
 impl Spawner for ManualExecutor {
     fn spawn(&self, task: Task) {
-        let spawned = Arc::new(Spawned {
-            woken: Arc::default(),
-            task: Mutex::new(Some(task)),
-        });
+        let spawned = Arc::new(Spawned { woken: Arc::default(), task: Mutex::new(Some(task)) });
         lock(&self.tasks).push(Arc::clone(&spawned));
         self.poll(&spawned);
     }
@@ -97,8 +93,6 @@ impl Spawner for ManualExecutor {
 
 impl std::fmt::Debug for ManualExecutor {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ManualExecutor")
-            .field("alive", &self.alive())
-            .finish()
+        f.debug_struct("ManualExecutor").field("alive", &self.alive()).finish()
     }
 }

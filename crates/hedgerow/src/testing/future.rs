@@ -45,42 +45,22 @@ pub(super) fn run(scenario: &Scenario) -> Timeline {
     let log = Arc::new(Mutex::new(Vec::<Event>::new()));
     let seen = Arc::clone(&log);
     let observer = move |event: &Event| {
-        seen.lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(*event);
+        seen.lock().unwrap_or_else(PoisonError::into_inner).push(*event);
     };
     let clock = ManualClock::new();
-    let hedge = scenario
-        .budgeted()
-        .clock(Arc::new(clock.clone()))
-        .observer(Arc::new(observer));
+    let hedge = scenario.budgeted().clock(Arc::new(clock.clone())).observer(Arc::new(observer));
     let token = CancellationToken::new();
     let work = {
         let (clock, scenario) = (clock.clone(), scenario.clone());
         move |attempt: Attempt| {
-            play(
-                clock.clone(),
-                scenario.attempt_script(attempt.hedge_number()),
-                attempt,
-            )
+            play(clock.clone(), scenario.attempt_script(attempt.hedge_number()), attempt)
         }
     };
-    let call = hedge
-        .call(work)
-        .rules(ScriptRules)
-        .idempotent(scenario.idempotent);
+    let call = hedge.call(work).rules(ScriptRules).idempotent(scenario.idempotent);
     let executor = ManualExecutor::new();
-    let stage = Stage {
-        scenario,
-        clock,
-        token: token.clone(),
-        executor: executor.clone(),
-    };
+    let stage = Stage { scenario, clock, token: token.clone(), executor: executor.clone() };
     if hedge.policy().losers == Losers::Detach {
-        let call = call
-            .spawned_on(Arc::new(executor))
-            .settle()
-            .cancel_on(&token);
+        let call = call.spawned_on(Arc::new(executor)).settle().cancel_on(&token);
         stage.run(pin!(call.into_future()), &log)
     } else {
         stage.run(pin!(call.settle().cancel_on(&token).into_future()), &log)
@@ -118,10 +98,7 @@ impl Stage<'_> {
                     Ok(Poll::Pending) => continue,
                 }
             }
-            let next = [self.clock.next_deadline(), cancel_in]
-                .into_iter()
-                .flatten()
-                .min();
+            let next = [self.clock.next_deadline(), cancel_in].into_iter().flatten().min();
             let Some(next) = next else { break false };
             self.clock.advance(next);
             cancel_in = cancel_in.map(|left| left.saturating_sub(next));
@@ -129,10 +106,7 @@ impl Stage<'_> {
         let log = log.lock().unwrap_or_else(PoisonError::into_inner);
         let timeline = Timeline::new(self.scenario, &log);
         let told = timeline.returned.kind == ReturnedKind::Panic;
-        debug_assert_eq!(
-            panicked, told,
-            "a panic reaches the caller, and the events say so"
-        );
+        debug_assert_eq!(panicked, told, "a panic reaches the caller, and the events say so");
         timeline
     }
 }

@@ -82,12 +82,7 @@ pub enum Front {
 impl Script {
     /// An attempt that ends like this.
     pub fn new(after: Duration, outcome: Scripted, value: Option<String>) -> Self {
-        Self {
-            after,
-            outcome,
-            value,
-            cleanup: Duration::ZERO,
-        }
+        Self { after, outcome, value, cleanup: Duration::ZERO }
     }
 
     /// An attempt that returns this value.
@@ -114,24 +109,14 @@ impl Script {
 
     /// How long it runs by itself.
     pub(super) fn length(&self) -> Duration {
-        if self.outcome == Scripted::Never {
-            Duration::MAX
-        } else {
-            self.after
-        }
+        if self.outcome == Scripted::Never { Duration::MAX } else { self.after }
     }
 }
 
 impl Scenario {
     /// No attempts yet: an attempt past the script never ends.
     pub fn new(hedge: Hedge) -> Self {
-        Self {
-            hedge,
-            script: Vec::new(),
-            tokens: None,
-            idempotent: true,
-            cancel_at: None,
-        }
+        Self { hedge, script: Vec::new(), tokens: None, idempotent: true, cancel_at: None }
     }
 
     /// The next attempt.
@@ -200,10 +185,7 @@ impl Scenario {
 
     /// What this attempt does.
     pub(super) fn attempt_script(&self, attempt: u8) -> Script {
-        self.script
-            .get(usize::from(attempt))
-            .cloned()
-            .unwrap_or_else(Script::never)
+        self.script.get(usize::from(attempt)).cloned().unwrap_or_else(Script::never)
     }
 
     pub(super) fn cancel_moment(&self) -> Moment {
@@ -240,9 +222,7 @@ impl Budget for Tokens {
 
     fn try_take(&self) -> bool {
         let take = |tokens: u32| tokens.checked_sub(1);
-        self.0
-            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, take)
-            .is_ok()
+        self.0.fetch_update(Ordering::SeqCst, Ordering::SeqCst, take).is_ok()
     }
 
     fn give_back(&self) {

@@ -1,6 +1,6 @@
 //! What a scenario's run came to.
 
-use hedgerow_core::{Decision, End, Event, EventKind, Gate, Moment, Origin};
+use hedgerow_core::{Decision, End, Event, EventKind, Gate, Losers, Moment, Origin};
 
 use super::scenario::{Scenario, Scripted};
 
@@ -103,29 +103,24 @@ impl Timeline {
         let mut timeline = Self {
             starts: Vec::new(),
             events: Vec::new(),
-            returned: Returned {
-                kind: ReturnedKind::Hangs,
-                value: None,
-                attempt: None,
-                at: None,
-            },
+            returned: Returned { kind: ReturnedKind::Hangs, value: None, attempt: None, at: None },
             cancelled: Vec::new(),
             suppressed: Vec::new(),
             ended: Vec::new(),
         };
+        // A detached attempt tells of its own end, at any time; the call has let go of it.
+        let detached = scenario.hedge().policy().losers == Losers::Detach;
         for event in log {
-            timeline.add(event);
+            let discarded = matches!(event.kind, EventKind::Ended { end: End::Discarded, .. });
+            if !(detached && discarded) {
+                timeline.add(event);
+            }
         }
-        if let Some(over) = log
-            .iter()
-            .find(|event| matches!(event.kind, EventKind::Over { .. }))
-        {
+        if let Some(over) = log.iter().find(|event| matches!(event.kind, EventKind::Over { .. })) {
             timeline.returned = timeline.returned(scenario, over);
         }
         let returned = timeline.returned.attempt;
-        timeline
-            .suppressed
-            .retain(|attempt| Some(*attempt) != returned);
+        timeline.suppressed.retain(|attempt| Some(*attempt) != returned);
         timeline
     }
 
@@ -167,21 +162,11 @@ impl Timeline {
             Decision::Aborted => {
                 let culprit = self.ended.iter().find(|(.., end)| *end == End::Panicked);
                 let attempt = culprit.map(|(attempt, ..)| *attempt);
-                return Returned {
-                    kind: ReturnedKind::Panic,
-                    value: None,
-                    attempt,
-                    at,
-                };
+                return Returned { kind: ReturnedKind::Panic, value: None, attempt, at };
             }
             Decision::Cancelled => {
                 let kind = ReturnedKind::Cancelled;
-                return Returned {
-                    kind,
-                    value: None,
-                    attempt: None,
-                    at,
-                };
+                return Returned { kind, value: None, attempt: None, at };
             }
         };
         let script = scenario.attempt_script(attempt);
@@ -189,11 +174,6 @@ impl Timeline {
             Scripted::Panic => ReturnedKind::Panic,
             outcome => ReturnedKind::Outcome(outcome),
         };
-        Returned {
-            kind,
-            value: script.value,
-            attempt: Some(attempt),
-            at,
-        }
+        Returned { kind, value: script.value, attempt: Some(attempt), at }
     }
 }

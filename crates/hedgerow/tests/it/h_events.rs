@@ -11,9 +11,7 @@ use crate::support::{Events, Notes, caught, err, ms, never, ok, panics, work};
 #[tokio::test(start_paused = true)]
 async fn h34_when_everything_fails_each_attempt_has_an_event() {
     let (notes, events) = (Notes::new(), Events::default());
-    let hedge = Hedge::after(ms(50))
-        .max_hedges(3)
-        .observer(events.observer());
+    let hedge = Hedge::after(ms(50)).max_hedges(3).observer(events.observer());
     let script = [err(200, "p"), err(10, "q"), err(10, "r"), err(10, "s")];
     assert_eq!(hedge.call(work(&notes, script)).await, Err("p"));
     let expected = [
@@ -57,9 +55,7 @@ async fn e14_a_rejected_hedge_has_an_event_and_ends_launching() {
         .rejected_hedge(RejectedHedge::Stop)
         .observer(events.observer());
     let script = [ok(300, "a"), err(0, "full"), ok(0, "c")];
-    let call = hedge
-        .call(work(&notes, script))
-        .rejection(|error| *error == "full");
+    let call = hedge.call(work(&notes, script)).rejection(|error| *error == "full");
     assert_eq!(call.await, Ok("a"));
     assert_eq!(events.count("end(1,rejected,0)@50"), 1);
     assert_eq!(events.count("hedge"), 1);

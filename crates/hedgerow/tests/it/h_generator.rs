@@ -18,20 +18,13 @@ pub(crate) type Next = Result<
 async fn h08_a_generator_error_ends_the_call() {
     let (notes, events, tokens) = (Notes::new(), Events::default(), Arc::new(Tokens::new(1)));
     let budget = Arc::clone(&tokens);
-    let hedge = Hedge::after(ms(50))
-        .observer(events.observer())
-        .budget(budget);
+    let hedge = Hedge::after(ms(50)).observer(events.observer()).budget(budget);
     let call = hedge
         .call(work(&notes, [ok(500, "a"), ok(0, "b")]))
         .next_action(|_| -> Next { Err("no region") });
     assert_eq!(call.await, Err("no region"));
     assert_eq!(notes.lines(), ["A0 starts @0", "A0 dropped @50"]);
-    let expected = [
-        "start(0)@0",
-        "stop(0)@50",
-        "end(0,cancelled,50)@50",
-        "over(aborted)@50",
-    ];
+    let expected = ["start(0)@0", "stop(0)@50", "end(0,cancelled,50)@50", "over(aborted)@50"];
     assert_eq!(events.text(), expected);
     assert_eq!(tokens.left(), 1, "no hedge started, so none is paid for");
 }
@@ -40,9 +33,8 @@ async fn h08_a_generator_error_ends_the_call() {
 async fn h08_a_generator_error_belongs_to_no_attempt() {
     for hedge in both(Hedge::after(ms(50))) {
         let notes = Notes::new();
-        let call = hedge
-            .call(work(&notes, [ok(500, "a")]))
-            .next_action(|_| -> Next { Err("no region") });
+        let call =
+            hedge.call(work(&notes, [ok(500, "a")])).next_action(|_| -> Next { Err("no region") });
         let report = call.settle().await;
         assert_eq!(report.result(), Some(&Err("no region")));
         assert_eq!((report.returned_attempt(), report.winner()), (None, None));
@@ -67,12 +59,7 @@ async fn h09_a_generator_error_can_be_the_outcome_of_its_attempt() {
         let failures: Vec<_> = report.failures().iter().map(ToString::to_string).collect();
         assert_eq!(failures, ["attempt 1: no region"]);
         assert_eq!(report.failures()[0].at(), ms(50).into());
-        let expected = [
-            "A0 starts @0",
-            "A2 starts @50",
-            "A2 ends @70",
-            "A0 dropped @70",
-        ];
+        let expected = ["A0 starts @0", "A2 starts @50", "A2 ends @70", "A0 dropped @70"];
         assert_eq!(notes.lines(), expected);
     }
 }
@@ -80,23 +67,16 @@ async fn h09_a_generator_error_can_be_the_outcome_of_its_attempt() {
 #[tokio::test(start_paused = true)]
 async fn h10_a_generator_stops_and_is_not_asked_again() {
     let events = Events::default();
-    let hedge = Hedge::after(ms(50))
-        .max_hedges(3)
-        .observer(events.observer());
+    let hedge = Hedge::after(ms(50)).max_hedges(3).observer(events.observer());
     let notes = Notes::new();
-    let call = hedge
-        .call(work(&notes, [ok(200, "a"), ok(0, "b")]))
-        .next_action(|next| -> Next {
-            notes.note(format_args!("asked {}", next.hedge_number()));
-            Ok(NextAction::Stop)
-        });
+    let call = hedge.call(work(&notes, [ok(200, "a"), ok(0, "b")])).next_action(|next| -> Next {
+        notes.note(format_args!("asked {}", next.hedge_number()));
+        Ok(NextAction::Stop)
+    });
     let report = call.settle().await;
     assert_eq!(report.result(), Some(&Ok("a")));
     assert_eq!(report.not_hedged(), Some((Gate::Stopped, ms(50).into())));
-    assert_eq!(
-        notes.lines(),
-        ["A0 starts @0", "asked 1 @50", "A0 ends @200"]
-    );
+    assert_eq!(notes.lines(), ["A0 starts @0", "asked 1 @50", "A0 ends @200"]);
     assert_eq!(events.count("hedge"), 0);
 }
 

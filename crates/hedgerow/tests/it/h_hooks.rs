@@ -29,19 +29,11 @@ type HookFuture = std::pin::Pin<Box<dyn Future<Output = ()> + Send>>;
 async fn h36_a_pending_hook_is_dropped_when_the_primary_answers() {
     let (notes, events, tokens) = (Notes::new(), Events::default(), Arc::new(Tokens::new(1)));
     let budget = Arc::clone(&tokens);
-    let hedge = Hedge::after(ms(50))
-        .observer(events.observer())
-        .budget(budget);
-    let call = hedge
-        .call(work(&notes, [ok(80, "a"), ok(0, "b")]))
-        .on_hedge_async(hook(&notes, 100));
+    let hedge = Hedge::after(ms(50)).observer(events.observer()).budget(budget);
+    let call =
+        hedge.call(work(&notes, [ok(80, "a"), ok(0, "b")])).on_hedge_async(hook(&notes, 100));
     assert_eq!(call.await, Ok("a"));
-    let expected = [
-        "A0 starts @0",
-        "hook 1 starts @50",
-        "A0 ends @80",
-        "hook 1 dropped @80",
-    ];
+    let expected = ["A0 starts @0", "hook 1 starts @50", "A0 ends @80", "hook 1 dropped @80"];
     assert_eq!(notes.lines(), expected);
     assert_eq!(events.count("hedge"), 0);
     assert_eq!(tokens.left(), 1, "the token is given back");
@@ -51,9 +43,8 @@ async fn h36_a_pending_hook_is_dropped_when_the_primary_answers() {
 async fn h36_on_the_tick_of_the_answer_too() {
     for hedge in both(Hedge::after(ms(50))) {
         let notes = Notes::new();
-        let call = hedge
-            .call(work(&notes, [ok(80, "a"), ok(0, "b")]))
-            .on_hedge_async(hook(&notes, 30));
+        let call =
+            hedge.call(work(&notes, [ok(80, "a"), ok(0, "b")])).on_hedge_async(hook(&notes, 30));
         assert_eq!(call.await, Ok("a"));
         assert_eq!(notes.at(), 80);
         assert_eq!(notes.count("A1"), 0);
@@ -64,9 +55,8 @@ async fn h36_on_the_tick_of_the_answer_too() {
 async fn h37_a_hook_is_awaited_before_its_hedge_starts() {
     for hedge in both(Hedge::after(ms(50))) {
         let notes = Notes::new();
-        let call = hedge
-            .call(work(&notes, [ok(500, "a"), ok(20, "b")]))
-            .on_hedge_async(hook(&notes, 10));
+        let call =
+            hedge.call(work(&notes, [ok(500, "a"), ok(20, "b")])).on_hedge_async(hook(&notes, 10));
         assert_eq!(call.await, Ok("b"));
         let expected = [
             "A0 starts @0",
@@ -114,10 +104,7 @@ async fn h36_a_pending_hook_is_dropped_when_the_caller_cancels_or_drops() {
     for dropped in [false, true] {
         let (notes, tokens) = (Notes::new(), Arc::new(Tokens::new(1)));
         let budget = Arc::clone(&tokens);
-        let (hedge, token) = (
-            Hedge::after(ms(50)).budget(budget),
-            CancellationToken::new(),
-        );
+        let (hedge, token) = (Hedge::after(ms(50)).budget(budget), CancellationToken::new());
         let call = hedge
             .call(work(&notes, [never(), ok(0, "b")]))
             .on_hedge_async(hook(&notes, 100))

@@ -53,11 +53,7 @@ async fn h20_numbers_are_never_repeated_by_a_retry_inside_an_attempt() {
         Answer::Ok("retried")
     };
     assert_eq!(hedge.call(work).counter(&counter).await, Ok("retried"));
-    let expected = [
-        "branch 0 runs 0 @0",
-        "branch 1 runs 1 @10",
-        "branch 0 runs 2 @20",
-    ];
+    let expected = ["branch 0 runs 0 @0", "branch 1 runs 1 @10", "branch 0 runs 2 @20"];
     assert_eq!(notes.lines(), expected);
     assert_eq!(counter.next(), 3);
 }

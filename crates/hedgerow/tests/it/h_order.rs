@@ -9,16 +9,16 @@ use crate::support::{Notes, both, err, ms, never, ok, work};
 async fn h13_the_delay_is_asked_for_once_a_hedge_right_after_the_previous_start() {
     for hedge in both(Hedge::default().max_hedges(2)) {
         let notes = Notes::new();
-        let call = hedge
-            .call(work(&notes, [ok(500, "a"), err(30, "q"), ok(20, "c")]))
-            .delay_with(|next| {
+        let call = hedge.call(work(&notes, [ok(500, "a"), err(30, "q"), ok(20, "c")])).delay_with(
+            |next| {
                 assert_eq!(next.origin(), None, "it is only asked for");
                 notes.note(format_args!("asked {}", next.hedge_number()));
                 match next.hedge_number() {
                     1 => Delay::After(ms(100)),
                     _ => Delay::OnFailure,
                 }
-            });
+            },
+        );
         assert_eq!(call.await, Ok("c"));
         let expected = [
             "A0 starts @0",
@@ -45,9 +45,8 @@ async fn h13_the_delay_is_not_asked_for_when_nothing_more_can_start() {
     }
     for hedge in both(Hedge::default()) {
         let notes = Notes::new();
-        let call = hedge
-            .call(work(&notes, [ok(0, "a")]))
-            .delay_with(|_| panic!("the call is decided"));
+        let call =
+            hedge.call(work(&notes, [ok(0, "a")])).delay_with(|_| panic!("the call is decided"));
         assert_eq!(call.await, Ok("a"));
     }
 }
@@ -57,9 +56,8 @@ async fn h13_a_failure_before_the_delay_does_not_ask_twice() {
     for primary in [0, 30] {
         for hedge in both(Hedge::default()) {
             let notes = Notes::new();
-            let call = hedge
-                .call(work(&notes, [err(primary, "p"), ok(20, "b")]))
-                .delay_with(|next| {
+            let call =
+                hedge.call(work(&notes, [err(primary, "p"), ok(20, "b")])).delay_with(|next| {
                     notes.note(format_args!("asked {}", next.hedge_number()));
                     Delay::After(ms(100))
                 });
@@ -74,9 +72,7 @@ async fn h13_a_failure_before_the_delay_does_not_ask_twice() {
 #[tokio::test(start_paused = true)]
 async fn h14_a_start_goes_token_generator_hook_event_work() {
     let notes = Notes::new();
-    let hedge = Hedge::after(ms(50))
-        .budget(notes.budget())
-        .observer(notes.observer());
+    let hedge = Hedge::after(ms(50)).budget(notes.budget()).observer(notes.observer());
     let mut script = work(&notes, [never(), ok(20, "b")]);
     let call = hedge
         .call(|attempt| {

@@ -42,9 +42,7 @@ async fn h03_a_panic_can_be_a_failure() {
     assert_eq!(notes.at(), 30);
     assert_eq!(report.result(), Some(&Ok("b")));
     assert_eq!(report.returned_attempt(), Some(1));
-    let [failure] = report.failures() else {
-        panic!("one failure: {:?}", report.failures())
-    };
+    let [failure] = report.failures() else { panic!("one failure: {:?}", report.failures()) };
     assert_eq!(failure.hedge_number(), 0);
     assert_eq!(failure.at(), ms(10).into());
     assert_eq!(failure.outcome(), None);
@@ -53,10 +51,7 @@ async fn h03_a_panic_can_be_a_failure() {
         panic!("two attempts: {:?}", report.attempts())
     };
     assert_eq!(primary.ended, Some((ms(10).into(), End::Panicked)));
-    assert_eq!(
-        (hedge.started, hedge.origin),
-        (ms(10).into(), Origin::Failure)
-    );
+    assert_eq!((hedge.started, hedge.origin), (ms(10).into(), Origin::Failure));
 }
 
 #[tokio::test(start_paused = true)]
@@ -66,9 +61,7 @@ async fn h04_the_panic_that_stands_for_all_failures_reaches_the_caller() {
         (Exhausted::First, "the hedge's"),
         (Exhausted::Last, "the primary's"),
     ] {
-        let hedge = Hedge::after(ms(50))
-            .panics(Panics::AsFailure)
-            .exhausted(exhausted);
+        let hedge = Hedge::after(ms(50)).panics(Panics::AsFailure).exhausted(exhausted);
         let notes = Notes::new();
         let script = [panics(100, "the primary's"), panics(10, "the hedge's")];
         let result = caught(hedge.call(work(&notes, script))).await;
@@ -94,12 +87,7 @@ async fn h05_a_predicate_panics() {
             .call(work(&notes, [err(60, "p"), never()]))
             .handle(|_: &Answer| panic!("predicate"));
         assert_eq!(caught(call).await, Err("predicate".to_owned()));
-        let expected = [
-            "A0 starts @0",
-            "A1 starts @50",
-            "A0 ends @60",
-            "A1 dropped @60",
-        ];
+        let expected = ["A0 starts @0", "A1 starts @50", "A0 ends @60", "A1 dropped @60"];
         assert_eq!(notes.lines(), expected);
     }
 }
@@ -108,9 +96,8 @@ async fn h05_a_predicate_panics() {
 async fn h06_a_hook_panics() {
     for hedge in both(Hedge::after(ms(50))) {
         let notes = Notes::new();
-        let call = hedge
-            .call(work(&notes, [ok(500, "a"), ok(0, "b")]))
-            .on_hedge(|_| panic!("hook"));
+        let call =
+            hedge.call(work(&notes, [ok(500, "a"), ok(0, "b")])).on_hedge(|_| panic!("hook"));
         assert_eq!(caught(call).await, Err("hook".to_owned()));
         assert_eq!(notes.lines(), ["A0 starts @0", "A0 dropped @50"]);
     }
@@ -120,12 +107,10 @@ async fn h06_a_hook_panics() {
 async fn h06_an_asynchronous_hook_panics() {
     for hedge in both(Hedge::after(ms(50))) {
         let notes = Notes::new();
-        let call = hedge
-            .call(work(&notes, [ok(500, "a"), ok(0, "b")]))
-            .on_hedge_async(async |_| {
-                tokio::time::sleep(ms(7)).await;
-                panic!("hook")
-            });
+        let call = hedge.call(work(&notes, [ok(500, "a"), ok(0, "b")])).on_hedge_async(|_| async {
+            tokio::time::sleep(ms(7)).await;
+            panic!("hook")
+        });
         assert_eq!(caught(call).await, Err("hook".to_owned()));
         assert_eq!(notes.lines(), ["A0 starts @0", "A0 dropped @57"]);
     }
@@ -151,11 +136,7 @@ async fn t41_a_generator_panics_and_the_token_is_given_back() {
         .call(work(&notes, [ok(500, "a"), ok(0, "b")]))
         .next_action(|_| -> crate::h_generator::Next { panic!("generator") });
     assert_eq!(caught(call).await, Err("generator".to_owned()));
-    let expected = [
-        "A0 starts @0",
-        "takes a token @50",
-        "gives the token back @50",
-        "A0 dropped @50",
-    ];
+    let expected =
+        ["A0 starts @0", "takes a token @50", "gives the token back @50", "A0 dropped @50"];
     assert_eq!(notes.lines(), expected);
 }

@@ -42,9 +42,7 @@ fn writes(script: [crate::support::Act; 2]) -> impl FnMut(Attempt) -> crate::sup
 async fn h15_the_winners_writes_reach_the_caller_and_the_losers_do_not() {
     let properties = callers();
     let hedge = Hedge::after(ms(50));
-    let call = hedge
-        .call(writes([never(), ok(20, "b")]))
-        .properties(&properties);
+    let call = hedge.call(writes([never(), ok(20, "b")])).properties(&properties);
     assert_eq!(call.await, Ok("b"));
     assert_eq!(seen(&properties), (Some(A(1)), None, Some(C(3))));
 }
@@ -58,9 +56,7 @@ async fn h16_when_all_fail_the_returned_attempt_counts_as_the_winner() {
     ] {
         let properties = callers();
         let hedge = Hedge::after(ms(50)).exhausted(exhausted);
-        let call = hedge
-            .call(writes([err(100, "p"), err(10, "q")]))
-            .properties(&properties);
+        let call = hedge.call(writes([err(100, "p"), err(10, "q")])).properties(&properties);
         assert!(call.await.is_err());
         assert_eq!(seen(&properties), expected, "{exhausted:?}");
     }
@@ -82,9 +78,7 @@ async fn h16_when_the_caller_chooses_the_failure_its_attempt_counts_as_the_winne
 async fn h17_a_cancelled_call_merges_nothing() {
     let (properties, token) = (callers(), CancellationToken::new());
     let hedge = Hedge::after(ms(50));
-    let call = hedge
-        .call(writes([never(), never()]))
-        .properties(&properties);
+    let call = hedge.call(writes([never(), never()])).properties(&properties);
     let call = call.settle().cancel_on(&token);
     let (report, ()) = tokio::join!(async { call.await }, async {
         tokio::time::sleep(ms(70)).await;
@@ -99,9 +93,7 @@ async fn h17_a_cancelled_call_merges_nothing() {
 async fn h17_a_panic_merges_nothing() {
     let properties = callers();
     let hedge = Hedge::after(ms(50)).panics(Panics::Propagate);
-    let call = hedge
-        .call(writes([never(), panics(20, "boom")]))
-        .properties(&properties);
+    let call = hedge.call(writes([never(), panics(20, "boom")])).properties(&properties);
     assert_eq!(caught(call).await, Err("boom".to_owned()));
     assert_eq!(seen(&properties), (Some(A(1)), None, None));
 }
@@ -135,10 +127,7 @@ async fn a25_attempts_copy_at_their_start_and_see_what_hooks_wrote_by_then() {
         let (a, _, c) = seen(&attempt.properties());
         Ok::<_, &str>((a, c))
     };
-    let call = hedge
-        .call(work)
-        .properties(&properties)
-        .on_hedge(|_| properties.insert(A(7)));
+    let call = hedge.call(work).properties(&properties).on_hedge(|_| properties.insert(A(7)));
     assert_eq!(call.await, Ok((Some(A(7)), None)));
 }
 
@@ -175,9 +164,7 @@ async fn t25_merging_adds_and_replaces_and_never_removes() {
     let properties = callers();
     properties.insert(B(9));
     let hedge = Hedge::after(ms(50));
-    let call = hedge
-        .call(writes([ok(0, "a"), never()]))
-        .properties(&properties);
+    let call = hedge.call(writes([ok(0, "a"), never()])).properties(&properties);
     assert_eq!(call.await, Ok("a"));
     assert_eq!(seen(&properties), (Some(A(1)), Some(B(2)), None));
 }

@@ -74,9 +74,7 @@ impl Model<'_> {
     fn start(&mut self) -> Option<Ended> {
         let number = u8::try_from(self.attempts.len()).unwrap();
         if number > 0 {
-            self.story
-                .events
-                .push(format!("hedge({number})@{}", text(self.now)));
+            self.story.events.push(format!("hedge({number})@{}", text(self.now)));
         }
         self.story.starts.push((number, self.now));
         let ends = self.now.after(self.outcome(number).0);
@@ -88,11 +86,7 @@ impl Model<'_> {
             Delay::Immediately => self.now,
             Delay::OnFailure => Moment::NEVER,
         };
-        if ends <= self.now {
-            self.finish(number)
-        } else {
-            None
-        }
+        if ends <= self.now { self.finish(number) } else { None }
     }
 
     /// An attempt that ran has ended by itself.
@@ -134,9 +128,7 @@ impl Model<'_> {
             None => true,
             Some(0) => {
                 let next = self.attempts.len();
-                self.story
-                    .events
-                    .push(format!("denied({next})@{}", text(self.now)));
+                self.story.events.push(format!("denied({next})@{}", text(self.now)));
                 self.launching = false;
                 false
             }
@@ -189,9 +181,7 @@ impl Model<'_> {
                 Exhausted::First => self.failed[0],
                 Exhausted::Last => *self.failed.last().unwrap(),
             };
-            self.story
-                .events
-                .push(format!("exhausted@{}", text(self.now)));
+            self.story.events.push(format!("exhausted@{}", text(self.now)));
             return Some(Ended::Exhausted(chosen));
         }
         None
@@ -269,14 +259,8 @@ fn end(mut model: Model<'_>, ended: &Ended, cancel: Moment) -> Story {
         Ended::Panicked(number) => (ReturnedKind::Panic, Some(*number)),
         Ended::Cancelled => (ReturnedKind::Cancelled, None),
         Ended::Accepted(number) => {
-            model
-                .story
-                .events
-                .push(format!("win({number})@{}", text(decided)));
-            (
-                ReturnedKind::Outcome(model.outcome(*number).1),
-                Some(*number),
-            )
+            model.story.events.push(format!("win({number})@{}", text(decided)));
+            (ReturnedKind::Outcome(model.outcome(*number).1), Some(*number))
         }
         Ended::Exhausted(number) => match model.outcome(*number).1 {
             Scripted::Panic => (ReturnedKind::Panic, Some(*number)),
@@ -285,10 +269,7 @@ fn end(mut model: Model<'_>, ended: &Ended, cancel: Moment) -> Story {
     };
     model.story.returned = Some((returned.0, returned.1, over));
     model.story.suppressed = model.failed;
-    model
-        .story
-        .suppressed
-        .retain(|number| Some(*number) != returned.1);
+    model.story.suppressed.retain(|number| Some(*number) != returned.1);
     model.story
 }
 

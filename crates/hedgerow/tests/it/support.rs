@@ -82,11 +82,7 @@ pub(crate) fn work<const N: usize>(
     move |attempt| {
         let number = attempt.hedge_number();
         let does = script.get(usize::from(number)).copied();
-        Box::pin(
-            notes
-                .clone()
-                .attempt(number, act(does.unwrap_or(Act::Never))),
-        )
+        Box::pin(notes.clone().attempt(number, act(does.unwrap_or(Act::Never))))
     }
 }
 
@@ -119,10 +115,7 @@ impl Notes {
     }
 
     fn counting(elapsed: impl Fn() -> Duration + Send + Sync + 'static) -> Self {
-        Self {
-            elapsed: Arc::new(elapsed),
-            lines: Arc::default(),
-        }
+        Self { elapsed: Arc::new(elapsed), lines: Arc::default() }
     }
 
     /// How many milliseconds have passed; whole, or the test is not exact.
@@ -161,11 +154,7 @@ impl Notes {
 
     /// Notes when it is dropped.
     pub(crate) fn guard(&self, name: impl Into<String>) -> Guard {
-        Guard {
-            notes: self.clone(),
-            name: name.into(),
-            disarmed: false,
-        }
+        Guard { notes: self.clone(), name: name.into(), disarmed: false }
     }
 
     /// A budget that grants everything and notes that it was asked.
@@ -253,9 +242,7 @@ fn spell(event: &Event) -> String {
     let number = event.attempt.map(|number| number.to_string());
     let number = number.unwrap_or_default();
     match event.kind {
-        EventKind::Started {
-            origin: Origin::Primary,
-        } => format!("start({number})"),
+        EventKind::Started { origin: Origin::Primary } => format!("start({number})"),
         EventKind::Started { origin } => {
             format!("hedge({number},{})", lower(&format!("{origin:?}")))
         }
@@ -299,12 +286,10 @@ pub(crate) fn both(hedge: Hedge) -> [Hedge; 2] {
 /// Awaits, and catches a panic: its text.
 pub(crate) async fn caught<F: IntoFuture>(work: F) -> Result<F::Output, String> {
     let mut work = Box::pin(work.into_future());
-    poll_fn(
-        |cx| match catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(cx))) {
-            Ok(polled) => polled.map(Ok),
-            Err(panic) => Poll::Ready(Err(panic_text(panic.as_ref()))),
-        },
-    )
+    poll_fn(|cx| match catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(cx))) {
+        Ok(polled) => polled.map(Ok),
+        Err(panic) => Poll::Ready(Err(panic_text(panic.as_ref()))),
+    })
     .await
 }
 

@@ -179,9 +179,7 @@ fn panics_are_marked_and_odd_values_stay_on_their_line() {
     let long = "a\nb\u{1b}[0m and more than fits into a line of the drawing, really";
     let hedge = Hedge::after(ms(10)).panics(Panics::AsFailure);
     let scenario =
-        with(hedge)
-            .attempt(Script::ok(ms(300), long))
-            .attempt(ends(100, Scripted::Panic, "x"));
+        with(hedge).attempt(Script::ok(ms(300), long)).attempt(ends(100, Scripted::Panic, "x"));
     shows(
         &scenario,
         r#"
@@ -215,9 +213,7 @@ fn s40_nothing_started() {
 #[test]
 fn s44_a_loser_that_obeys_at_once_is_only_told_to_stop() {
     let hedge = Hedge::after(ms(50)).losers(Losers::Join { grace: None });
-    let scenario = with(hedge)
-        .attempt(Script::ok(ms(500), "a"))
-        .attempt(Script::ok(ms(20), "b"));
+    let scenario = with(hedge).attempt(Script::ok(ms(500), "a")).attempt(Script::ok(ms(20), "b"));
     shows(
         &scenario,
         r#"

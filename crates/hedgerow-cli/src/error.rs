@@ -1,0 +1,52 @@
+//! Why the program ends without having done what it was asked.
+
+use std::process::ExitCode;
+use std::{error, fmt, io};
+
+use crate::demo;
+
+/// What ends a command.
+#[derive(Debug)]
+pub(crate) enum Error {
+    /// The demonstration has no result.
+    Demo(demo::Error),
+    /// No runtime for it.
+    Runtime(io::Error),
+    /// Standard output cannot be written, for another reason than a reader who has gone.
+    Output(io::Error),
+}
+
+impl Error {
+    /// 2 for bad input, 1 for a failed run.
+    pub(crate) fn exit_code(&self) -> ExitCode {
+        match self {
+            Self::Demo(error) => ExitCode::from(error.exit_code()),
+            Self::Runtime(_) | Self::Output(_) => ExitCode::from(1),
+        }
+    }
+}
+
+impl From<demo::Error> for Error {
+    fn from(error: demo::Error) -> Self {
+        Self::Demo(error)
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Demo(error) => error.fmt(f),
+            Self::Runtime(error) => write!(f, "cannot start the asynchronous runtime: {error}"),
+            Self::Output(error) => write!(f, "cannot write to standard output: {error}"),
+        }
+    }
+}
+
+impl error::Error for Error {
+    fn source(&self) -> Option<&(dyn error::Error + 'static)> {
+        match self {
+            Self::Demo(error) => error.source(),
+            Self::Runtime(error) | Self::Output(error) => Some(error),
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! Standard output and standard error. Neither ever panics, as `println!` does when its reader has
+//! gone.
+
+use std::io::{self, BufWriter, StdoutLock, Write};
+use std::process::ExitCode;
+
+use crate::args::Answer;
+use crate::error::Error;
+
+/// Enough to make system calls rare.
+const BUFFER: usize = 64 * 1024;
+
+/// Standard output, locked once and buffered: who writes must flush.
+pub(crate) fn stdout() -> BufWriter<StdoutLock<'static>> {
+    BufWriter::with_capacity(BUFFER, io::stdout().lock())
+}
+
+/// The end of writing to standard output: a reader who has seen enough and left is no failure.
+pub(crate) fn written(result: io::Result<()>) -> Result<(), Error> {
+    match result {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Error::Output(error)),
+        _ => Ok(()),
+    }
+}
+
+/// Says something on standard error.
+pub(crate) fn complain(message: &str) {
+    // Nobody is left to tell when standard error is closed.
+    let _ = writeln!(io::stderr(), "{message}");
+}
+
+/// Gives an answer where it belongs: help can be piped into a pager, complaints cannot.
+pub(crate) fn answer(answer: &Answer) -> Result<ExitCode, Error> {
+    if answer.is_refusal {
+        complain(answer.text.trim_end());
+        return Ok(ExitCode::from(2));
+    }
+    let mut out = stdout();
+    written(writeln!(out, "{}", answer.text.trim_end()).and_then(|()| out.flush()))?;
+    Ok(ExitCode::SUCCESS)
+}

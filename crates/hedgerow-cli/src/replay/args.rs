@@ -1,0 +1,74 @@
+//! What the person may ask for.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use hedgerow::testing::Front;
+
+const EXAMPLES: &str = r#"Examples:
+  hedgerow replay scenarios.jsonl            draw what happens in each scenario
+  hedgerow replay --json < scenarios.jsonl   one JSON object per line
+  hedgerow replay --front engine a.jsonl -   no futures; `-`: standard input
+
+A scenario is a policy and a script of what its attempts would do, on one line:
+
+  {"id": "slow", "policy": {"delay": "50ms", "max_hedges": 2},
+   "attempts": [{"after": "300ms", "outcome": "ok", "value": "a"},
+                {"after": "20ms", "outcome": "error"}],
+   "expect": {"starts": [[0, 0], [1, 50], [2, 70]]}}
+
+  policy      delay, max_hedges, failure_start, exhausted, losers,
+              rejected_hedge, hedge_rejections, panics, max_extra_load;
+              what is left out has its default
+  attempts    what each attempt does; those past the list never end
+    after     how long it runs
+    outcome   ok, error (worth another attempt), bad (a value that is), fatal
+              (an error that is not), rejected (it never ran), never, panic
+    value     what it returns, or the name of its error
+    cleanup   how long it goes on after it is told to stop, under losers = join
+  tokens      how many hedges the budget grants; left out: no bound
+  idempotent  false: the work must not run twice
+  cancel_at   when the caller cancels
+  expect      what must come out; only what it names is compared
+  id, title, group   yours
+
+Exit status: 0 done, 1 an expectation was not met, 2 a line or a file was
+refused (the others are played all the same)."#;
+
+/// Show what a policy does with scripted attempts, in virtual time
+///
+/// Reads scenarios from files or standard input, one JSON object a line, and draws what happens:
+/// when each attempt starts, which one wins, what is returned and when. Takes no real time, whatever
+/// the delays.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct ReplayArgs {
+    /// Files to read; `-` or none is standard input
+    #[arg(value_name = "FILE")]
+    pub(super) files: Vec<PathBuf>,
+
+    /// Print one JSON object a line instead of drawings
+    #[arg(long)]
+    pub(super) json: bool,
+
+    /// What is driven; both give the same answer
+    #[arg(long, value_name = "FRONT", default_value = "async")]
+    front: FrontArg,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum FrontArg {
+    /// The futures that programs await, on a clock that is moved by hand
+    Async,
+    /// The pure engine
+    Engine,
+}
+
+impl ReplayArgs {
+    pub(super) fn front(&self) -> Front {
+        match self.front {
+            FrontArg::Async => Front::Async,
+            FrontArg::Engine => Front::Engine,
+        }
+    }
+}

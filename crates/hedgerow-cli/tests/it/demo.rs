@@ -1,0 +1,89 @@
+//! `hedgerow demo` as people run it: what it refuses, and the shape of what it prints. Nothing here asserts a latency.
+
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+
+fn demo(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_hedgerow"));
+    command.arg("demo").args(args).stdin(Stdio::null());
+    command
+}
+
+fn run(args: &[&str]) -> Output {
+    demo(args).output().expect("the program is built before its tests")
+}
+
+#[test]
+fn bad_input_is_refused_with_the_option_and_status_2() {
+    let table: &[&[&str]] = &[
+        &["--rate", "0"],
+        &["--seconds", "-1"],
+        &["--seconds", "NaN"],
+        &["--seconds", "1e99"],
+        &["--delay", "20"],
+        &["--max-hedges", "11"],
+        &["--upstreams", "0"],
+        &["--url", "https://127.0.0.1/"],
+        &["--url", "127.0.0.1:80"],
+    ];
+    for args in table {
+        let output = run(args);
+        let message = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {message}");
+        assert!(message.contains(args[0]) && message.contains(args[1]), "{args:?}: {message}");
+        assert!(output.stdout.is_empty(), "{args:?}");
+    }
+}
+
+#[test]
+fn a_bare_delay_is_refused_with_a_hint() {
+    let message = String::from_utf8(run(&["--delay", "20"]).stderr).unwrap();
+    assert!(message.contains("needs a unit"), "{message}");
+}
+
+#[test]
+fn a_server_that_is_not_there_is_named_with_status_1() {
+    // Nobody listens on port 1, and no other test is given it by the system.
+    let url = "http://127.0.0.1:1/";
+    let output = run(&["--url", url]);
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{message}");
+    assert!(message.contains(url), "{message}");
+}
+
+#[test]
+fn json_has_the_promised_fields_and_nothing_else() {
+    let output = run(&["--seconds", "0.5", "--rate", "100", "--json"]);
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(output.stderr.is_empty(), "no progress bar without a terminal");
+
+    let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let common = ["requests", "errors", "p50_ms", "p90_ms", "p99_ms", "p999_ms", "max_ms"];
+    let fields = |phase: &str| json[phase].as_object().unwrap();
+    assert_eq!(json.as_object().unwrap().len(), 2);
+    assert_eq!((fields("direct").len(), fields("hedged").len()), (common.len(), common.len() + 2));
+    for name in common {
+        assert!(fields("direct")[name].is_number() && fields("hedged")[name].is_number(), "{name}");
+    }
+    for name in ["extra_load", "hedges_won"] {
+        assert!(fields("hedged")[name].is_number(), "{name}");
+    }
+    assert_eq!(fields("direct")["requests"], 50);
+}
+
+#[test]
+fn a_reader_who_leaves_early_is_no_failure() {
+    let mut child =
+        demo(&["--seconds", "0.1"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn help_shows_examples() {
+    let output = run(&["--help"]);
+    assert_eq!(output.status.code(), Some(0));
+    assert!(String::from_utf8_lossy(&output.stdout).contains("hedgerow demo --url http://"));
+}

@@ -1,0 +1,12 @@
+//! The program as people run it.
+
+/// What `hedgerow demo` refuses, and the shape of what it prints.
+mod demo;
+/// Help, the version, wrong arguments: what belongs to no command.
+mod program;
+/// Every kind of bad input to `hedgerow replay`.
+mod refusals;
+/// What `hedgerow replay` makes of good input.
+mod replay;
+/// Runs the program and keeps what it said.
+mod run;
