@@ -14,7 +14,6 @@ use crate::extras::Extras;
 use crate::failure::{Cancelled, Failure};
 use crate::hedge::Hedge;
 use crate::properties::Properties;
-use crate::report::Settle;
 use crate::rules::{
     CancelWith, Defaults, DelayWith, Discarded, ExhaustedBy, Handle, NextAction, NextActionBy,
     NextHedge, OnDiscard, OnHedge, OnHedgeAsync, Rejection, Rules,
@@ -84,7 +83,7 @@ impl<P, F, R: Default> HedgedCall<P, F, R> {
 
 /// How the call is cancelled, what it carries, how it runs.
 impl<P, F, R> HedgedCall<P, F, R> {
-    fn extra(mut self, set: impl FnOnce(&mut Extras)) -> Self {
+    pub(crate) fn extra(mut self, set: impl FnOnce(&mut Extras)) -> Self {
         set(self.extras.get_or_insert_default());
         self
     }
@@ -122,7 +121,7 @@ impl<P, F, R> HedgedCall<P, F, R> {
     /// starts runs nothing. An outcome accepted at the same moment wins over the token.
     ///
     /// Where `E` cannot be made from [`Cancelled`], [`settle`](HedgedCall::settle) first and use
-    /// [`Settle::cancel_on`].
+    /// [`Settle::cancel_on`](crate::Settle::cancel_on).
     #[expect(clippy::type_complexity, reason = "a function pointer that makes the error")]
     pub fn cancel_on<E: From<Cancelled>>(
         self,
@@ -262,11 +261,6 @@ where
     Fut: Work,
     R: Rules<Fut::Value, Fut::Error>,
 {
-    /// Resolves to a full report instead of the bare result.
-    pub fn settle(self) -> Settle<P, F, R> {
-        Settle(self.extra(|extras| extras.settle = true))
-    }
-
     /// Runs every attempt as a task of its own on tokio's runtime.
     ///
     /// For work that computes between its awaits, so that attempts use more than one core, and for

@@ -58,6 +58,7 @@ mod late;
 mod properties;
 mod report;
 mod rules;
+mod settle;
 #[cfg(feature = "test-util")]
 pub mod testing;
 
@@ -79,8 +80,9 @@ pub use drive::{Hedged, SharedRules, SpawnedAttempt, Spawner, Task, Work};
 pub use failure::{Cancelled, Failure};
 pub use hedge::Hedge;
 pub use properties::Properties;
-pub use report::{AllFailed, AttemptReport, Report, Settle, Settled};
+pub use report::{AllFailed, AttemptReport, Report};
 pub use rules::{Defaults, Discarded, Judged, NextAction, NextHedge, NoAction, NoHook, Rules};
+pub use settle::{Settle, Settled};
 
 /// Compiles and runs the examples of the README.
 #[cfg(doctest)]

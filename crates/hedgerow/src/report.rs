@@ -1,23 +1,13 @@
 //! What happened in a call.
 
-use std::borrow::Borrow;
 use std::error::Error;
 use std::fmt;
-use std::future::{Future, IntoFuture};
-use std::pin::Pin;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use hedgerow_core::{Decision, End, Event, EventKind, Gate, Moment, Origin};
-use pin_project_lite::pin_project;
-use tokio_util::sync::CancellationToken;
 
-use crate::attempt::Attempt;
-use crate::call::HedgedCall;
-use crate::drive::{Ending, Hedged, Work};
+use crate::drive::Ending;
 use crate::failure::{Cancelled, Failure};
-use crate::hedge::Hedge;
-use crate::rules::Rules;
 
 /// One attempt of a settled call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -232,62 +222,5 @@ impl<T, E: fmt::Display> fmt::Display for AllFailed<T, E> {
 impl<T: fmt::Debug, E: Error + 'static> Error for AllFailed<T, E> {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         Some(&self.error)
-    }
-}
-
-/// A hedged call that resolves to a [`Report`]. Made by
-/// [`HedgedCall::settle`](HedgedCall::settle).
-#[derive(Debug, Clone)]
-#[must_use = "a hedged call does nothing until it is awaited"]
-pub struct Settle<P, F, R>(pub(crate) HedgedCall<P, F, R>);
-
-impl<P, F, R> Settle<P, F, R> {
-    /// Ends the call when `token` fires; the report then has no result.
-    pub fn cancel_on(self, token: &CancellationToken) -> Self {
-        Self(self.0.watch(token))
-    }
-}
-
-impl<P, F, R, Fut> IntoFuture for Settle<P, F, R>
-where
-    P: Borrow<Hedge>,
-    F: FnMut(Attempt) -> Fut,
-    Fut: Work,
-    R: Rules<Fut::Value, Fut::Error>,
-{
-    type Output = Report<Fut::Value, Fut::Error>;
-    type IntoFuture = Settled<P, F, Fut, R>;
-
-    fn into_future(self) -> Self::IntoFuture {
-        Settled { call: self.0.start() }
-    }
-}
-
-pin_project! {
-    /// The future of a hedged call that resolves to a [`Report`].
-    #[must_use = "futures do nothing unless polled"]
-    #[derive(Debug)]
-    pub struct Settled<P, F, Fut, R>
-    where
-        P: Borrow<Hedge>,
-        Fut: Work,
-        R: Rules<Fut::Value, Fut::Error>,
-    {
-        #[pin]
-        call: Hedged<P, F, Fut, R>,
-    }
-}
-
-impl<P, F, Fut, R> Future for Settled<P, F, Fut, R>
-where
-    P: Borrow<Hedge>,
-    F: FnMut(Attempt) -> Fut,
-    Fut: Work,
-    R: Rules<Fut::Value, Fut::Error>,
-{
-    type Output = Report<Fut::Value, Fut::Error>;
-
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        self.project().call.poll_ending(cx).map(Report::new)
     }
 }

@@ -4,6 +4,7 @@
 //! first `Pending`. [`race`] is everything else, behind one box that is made when something is to
 //! be decided: a hedge is due, an attempt failed, or somebody watches the call.
 
+mod attempts;
 mod future;
 mod launch;
 mod leave;

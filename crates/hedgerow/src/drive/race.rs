@@ -5,19 +5,19 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-use hedgerow_core::{Call, Delay, Losers, Moment, Panics, Step, Terms, Verdict};
+use hedgerow_core::{Call, Delay, Losers, Moment, Step, Terms};
 use pin_project_lite::pin_project;
 use tokio_util::sync::WaitForCancellationFutureOwned;
 
 use super::Work;
 use super::leave::Ending;
-use super::slots::{Caught, HedgeOf, Primary, Slots, poll_caught};
+use super::slots::{HedgeOf, Primary, Slots};
 use crate::attempt::Attempt;
 use crate::clock::{Clock, Sleep, or_tokio};
 use crate::extras::Extras;
 use crate::failure::Failure;
 use crate::hedge::Hedge;
-use crate::rules::{Discarded, NextAction, NextHedge, Rules, judge};
+use crate::rules::{NextAction, NextHedge, Rules};
 
 /// The parts of the call that live in its future, lent to the race for one turn.
 pub(super) struct Parts<'a, F, Fut, R> {
@@ -208,81 +208,6 @@ where
                     now = moment(parts.hedge, self.origin).max(until);
                 }
             }
-        }
-    }
-
-    /// Polls the running attempts in launch order, until one decides (E3).
-    fn poll_running<F>(
-        mut self: Pin<&mut Self>,
-        parts: &mut Parts<'_, F, Fut, R>,
-        now: Moment,
-        cx: &mut Context<'_>,
-    ) {
-        let decided = self.call.decision().is_some();
-        for attempt in 0..self.call.started_attempts() {
-            if self.call.is_running(attempt) {
-                self.as_mut().poll_attempt(parts, attempt, now, cx);
-            }
-            if !decided && self.call.decision().is_some() {
-                break;
-            }
-        }
-    }
-
-    /// Polls one attempt, and takes its outcome if it ended.
-    pub(super) fn poll_attempt<F>(
-        mut self: Pin<&mut Self>,
-        parts: &mut Parts<'_, F, Fut, R>,
-        attempt: u8,
-        now: Moment,
-        cx: &mut Context<'_>,
-    ) {
-        // After the decision nothing that a loser does changes the result (A19).
-        let panics = match self.call.decision() {
-            Some(_) => Panics::AsFailure,
-            None => parts.hedge.policy().panics,
-        };
-        *self.as_mut().project().polling = Some(attempt);
-        let polled = if attempt == 0 {
-            parts.primary.as_mut().running().map(|work| poll_caught(work, panics, cx))
-        } else {
-            let slots = self.as_mut().project().slots;
-            slots.get(attempt).map(|hedge| poll_caught(hedge, panics, cx))
-        };
-        *self.as_mut().project().polling = None;
-        if let Some(Poll::Ready(caught)) = polled {
-            match attempt {
-                0 => parts.primary.set(Primary::Absent),
-                _ => self.as_mut().project().slots.clear(attempt),
-            }
-            self.take(parts.hedge, parts.rules, attempt, caught, now);
-        }
-    }
-
-    /// An attempt ended: judges its outcome, and keeps or discards it.
-    fn take(
-        self: Pin<&mut Self>,
-        hedge: &Hedge,
-        rules: &mut R,
-        attempt: u8,
-        caught: Caught<Fut::Value, Fut::Error>,
-        now: Moment,
-    ) {
-        let this = self.project();
-        let policy = hedge.policy();
-        let late = this.call.decision().is_some();
-        let verdict = match &caught {
-            Err(_) => Verdict::PANICKED,
-            // Nobody asks what a discarded outcome is worth.
-            Ok(_) if late => Verdict::ACCEPTED,
-            Ok(outcome) => judge(rules, attempt, outcome, policy.hedge_rejections),
-        };
-        let decides = this.call.finished(policy, attempt, verdict, now);
-        match caught {
-            Ok(outcome) if decides => *this.outcome = Some(outcome),
-            Ok(outcome) if late => rules.on_discard(Discarded::new(attempt, outcome)),
-            Err(_) if late => {}
-            caught => this.failures.push(Failure::new(attempt, now, caught)),
         }
     }
 
