@@ -32,8 +32,12 @@ impl Roster {
 
     /// The attempts that run, in launch order.
     pub(super) fn running(&self) -> impl Iterator<Item = u8> + use<> {
-        let running = self.running;
-        (0..MOST).filter(move |attempt| running & (1 << attempt) != 0)
+        let mut running = self.running;
+        std::iter::from_fn(move || {
+            let attempt = u8::try_from(running.trailing_zeros()).ok().filter(|n| *n < MOST)?;
+            running &= running - 1;
+            Some(attempt)
+        })
     }
 
     /// The failures so far, in completion order.

@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 
 use hedgerow::{Attempt, Delay, Hedge, Losers};
 
-use crate::support::{Answer, Notes, Scripted, act, both, err, ms, never, ok, transient};
+use crate::support::{Act, Answer, Notes, Scripted, act, both, err, ms, never, ok, transient};
 
 /// Counts how often a call is polled, for the attempts inside it to see.
 #[derive(Clone, Default)]
@@ -86,27 +86,34 @@ fn policies() -> Vec<Hedge> {
         .collect()
 }
 
+/// How an attempt of the next test may end.
+const ENDS: [Act; 6] = [
+    never(),
+    ok(0, "v"),
+    ok(10, "v"),
+    err(0, "e"),
+    err(10, "e"),
+    err(20, "fatal"),
+];
+
 #[tokio::test(start_paused = true)]
 async fn an_attempt_is_polled_once_a_turn_and_never_after_it_ended() {
-    let ends = [never(), ok(0, "v"), ok(10, "v"), err(0, "e"), err(10, "e"), err(20, "fatal")];
     for hedge in policies() {
-        for code in 0..ends.len().pow(3) {
+        for code in 0..ENDS.len().pow(3) {
             let turns = Turns::default();
-            let polled = Cell::new(0);
-            let work = |attempt: Attempt| {
-                polled.set(polled.get() + 1);
-                let place = u32::from(attempt.hedge_number());
-                let end = match place {
-                    3.. => ok(30, "last"),
-                    _ => ends[code / ends.len().pow(place) % ends.len()],
-                };
-                Strict::new(act(end), &turns)
+            let end = |attempt: u32| match attempt {
+                3.. => ok(30, "last"),
+                _ => ENDS[code / ENDS.len().pow(attempt) % ENDS.len()],
             };
+            let work = |attempt: Attempt| Strict::new(act(end(attempt.number())), &turns);
             let call = hedge.call(work).handle(transient);
             let answer = tokio::time::timeout(ms(1_000), turns.drive(call)).await;
-            let hangs = code == 0 && hedge.policy().schedule.delay(1) == Delay::OnFailure;
-            assert!(answer.is_ok() || hangs || polled.get() < 4, "{hedge:?} {code}");
-            assert!(turns.count() < 100, "it does not spin: {hedge:?} {code}");
+            let fails = |act: &Act| matches!(act, Act::Return(_, Err("e")));
+            let decides = (0..4).map(end).find(|act| !fails(act));
+            let waits = hedge.policy().schedule.delay(1) == Delay::OnFailure;
+            let hangs = waits && matches!(decides, Some(Act::Never));
+            assert_eq!(answer.is_err(), hangs, "{hedge:?} {code}");
+            assert!(turns.count() <= 16, "it does not spin: {hedge:?} {code}");
         }
     }
 }

@@ -88,8 +88,9 @@ const FORBIDDEN: &[(&str, &str, &[&str])] = &[
         "drive",
         &["call", "report", "testing", "config"],
     ),
-    ("hedgerow", "report", &["testing", "config"]),
-    ("hedgerow", "call", &["testing", "config"]),
+    ("hedgerow", "report", &["call", "testing", "config"]),
+    ("hedgerow", "call", &["report", "testing", "config"]),
+    ("hedgerow", "settle", &["testing", "config"]),
 ];
 
 /// What each crate may depend on, of the workspace's own crates.
