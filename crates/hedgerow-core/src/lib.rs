@@ -35,6 +35,7 @@ mod delay;
 mod event;
 mod gate;
 mod invalid;
+pub mod latency;
 mod options;
 pub mod text;
 mod time;

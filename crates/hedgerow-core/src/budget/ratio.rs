@@ -176,12 +176,7 @@ mod tests {
     }
 
     #[test]
-    #[expect(
-        clippy::cast_precision_loss,
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "small figures"
-    )]
+    #[expect(clippy::cast_precision_loss, reason = "small figures")]
     fn pr_38_fractions_are_exact() {
         let steps = (1..=19).map(|i| f64::from(i) * 0.05);
         for ratio in steps.chain([0.6, 1.0 / 3.0, 1.5]) {

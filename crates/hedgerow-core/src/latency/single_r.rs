@@ -1,0 +1,186 @@
+//! The best time and chance for one hedge under a given extra load.
+
+use super::buckets::{BUCKETS, Bucket};
+use super::curve::{Curve, edges};
+
+/// A hedge that starts `delay` after its primary with probability `probability`.
+///
+/// Hedging once, at one time, with one probability is optimal among all ways to spend a given
+/// extra load on independent attempts. Waiting for the percentile whose tail equals the load
+/// (probability 1) is the special case that people know; it is worse where the stalls are more
+/// frequent than the load allows, because it then waits inside the stall.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Reissue {
+    /// Nanoseconds from the start of the primary.
+    pub delay: f64,
+    /// The chance that a call which is still pending by then is hedged.
+    pub probability: f64,
+    /// The latency that the target share of calls stays under, predicted, in nanoseconds.
+    pub reached: f64,
+}
+
+impl Reissue {
+    /// The reissue that makes the `target` share of calls (0.99, say) end soonest, with hedges for
+    /// at most `load` of them. `None` if no hedge makes it sooner than no hedge, or if the curve
+    /// does not reach the target.
+    pub fn solve(curve: &Curve, target: f64, load: f64) -> Option<Self> {
+        let allowed = 1.0 - target;
+        let without = curve.exceeded_with(allowed)?;
+        let plan = Plan { curve, allowed, load };
+        let best = plan.best_edges(without)?;
+        (best.reached < without).then_some(best)
+    }
+}
+
+/// What is being solved.
+struct Plan<'a> {
+    curve: &'a Curve,
+    /// The share of calls that may be late.
+    allowed: f64,
+    load: f64,
+}
+
+impl Plan<'_> {
+    /// The largest probability that the load allows at this delay.
+    fn probability(&self, delay: f64) -> f64 {
+        (self.load / self.curve.survival(delay)).min(1.0)
+    }
+
+    /// The chance that a call takes longer than `nanos`.
+    fn late(&self, nanos: f64, delay: f64, probability: f64) -> f64 {
+        let answered = 1.0 - self.curve.survival(nanos - delay);
+        self.curve.survival(nanos) * (1.0 - probability * answered)
+    }
+
+    /// The best delay among bucket edges.
+    ///
+    /// The end only ever walks down: success is monotone in it, so that all delays together take
+    /// one pass. Among delays that reach the same end the surest is taken.
+    fn best_edges(&self, without: f64) -> Option<Reissue> {
+        let mut end = Bucket::of_nanos(ceil(without)).index();
+        let mut best: Option<(f64, f64)> = None;
+        for index in 0..BUCKETS {
+            if index >= end {
+                break;
+            }
+            let delay = edges(Bucket::at(index)).1;
+            let probability = self.probability(delay);
+            let at = |end: usize| self.late(edges(Bucket::at(end)).1, delay, probability);
+            while end > index + 1 && at(end - 1) <= self.allowed {
+                end -= 1;
+                best = None;
+            }
+            let chance = at(end);
+            if chance <= self.allowed && best.is_none_or(|(_, least)| chance < least) {
+                best = Some((delay, chance));
+            }
+        }
+        best.map(|(delay, at_end)| self.inside(delay, end, at_end))
+    }
+
+    /// Where inside its bucket the end lies.
+    fn inside(&self, delay: f64, end: usize, at_end: f64) -> Reissue {
+        let probability = self.probability(delay);
+        let (lower, upper) = edges(Bucket::at(end));
+        let at_start = self.late(lower, delay, probability);
+        let part =
+            if at_start > at_end { (at_start - self.allowed) / (at_start - at_end) } else { 1.0 };
+        let reached = lower + (upper - lower) * part.clamp(0.0, 1.0);
+        Reissue { delay, probability, reached }
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a latency")]
+fn ceil(nanos: f64) -> u64 {
+    nanos.ceil().max(0.0) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Abramowitz and Stegun 7.1.26, good to 1.5e-7.
+    fn erf(x: f64) -> f64 {
+        let t = 1.0 / (1.0 + 0.327_591_1 * x.abs());
+        let poly = t
+            * (0.254_829_592
+                + t * (-0.284_496_736
+                    + t * (1.421_413_741 + t * (-1.453_152_027 + t * 1.061_405_429))));
+        (1.0 - poly * (-x * x).exp()).copysign(x)
+    }
+
+    /// W1: lognormal of mean 5 ms and standard deviation 2 ms, ten times that for one in twenty.
+    fn w1(ms: f64) -> f64 {
+        let variance = 1.16_f64.ln();
+        let lognormal = |ms: f64| {
+            if ms <= 0.0 {
+                return 0.0;
+            }
+            let z = (ms.ln() - (5.0_f64.ln() - variance / 2.0)) / variance.sqrt();
+            0.5 * (1.0 + erf(z / 2.0_f64.sqrt()))
+        };
+        0.95 * lognormal(ms) + 0.05 * lognormal(ms / 10.0)
+    }
+
+    fn curve() -> Curve {
+        let mut done = Box::new([0.0; BUCKETS]);
+        for (index, slot) in done.iter_mut().enumerate() {
+            let (lower, upper) = edges(Bucket::at(index));
+            *slot = 1e6 * (w1(upper / 1e6) - w1(lower / 1e6));
+        }
+        Curve::new(&done, &Box::new([0.0; BUCKETS]))
+    }
+
+    fn ms(nanos: f64) -> f64 {
+        nanos / 1e6
+    }
+
+    #[test]
+    fn w1_the_curve_has_its_quantiles() {
+        let curve = curve();
+        for (chance, wanted) in
+            [(0.5, 4.76), (0.1, 8.66), (0.05, 17.46), (0.01, 64.20), (0.001, 102.41)]
+        {
+            let value = ms(curve.exceeded_with(chance).unwrap());
+            assert!((value / wanted - 1.0).abs() < 0.005, "{chance}: {value}");
+        }
+    }
+
+    #[test]
+    fn w1_r_the_optimum_for_p99() {
+        let curve = curve();
+        for (load, delay, probability, reached) in
+            [(0.05, 12.43, 0.909, 20.46), (0.02, 40.02, 0.615, 48.75), (0.01, 46.42, 0.400, 55.82)]
+        {
+            let best = Reissue::solve(&curve, 0.99, load).unwrap();
+            let said = format!("{load}: {best:?}");
+            assert!((ms(best.reached) / reached - 1.0).abs() < 0.005, "{said}");
+            // Delays are bucket edges, 3 % apart, and of those that end in one bucket the surest.
+            assert!((ms(best.delay) / delay - 1.0).abs() < 0.05, "{said}");
+            assert!((best.probability - probability).abs() < 0.04, "{said}");
+        }
+    }
+
+    #[test]
+    fn w1_r_the_optimum_for_p999_hedges_for_certain() {
+        let curve = curve();
+        for load in [0.05, 0.02, 0.01] {
+            let best = Reissue::solve(&curve, 0.999, load).unwrap();
+            assert!(best.probability > 0.98, "{load}: {best:?}");
+        }
+    }
+
+    #[test]
+    fn w1_at_ten_percent_both_rules_agree() {
+        let best = Reissue::solve(&curve(), 0.99, 0.10).unwrap();
+        assert!((ms(best.reached) - 15.53).abs() < 0.1, "{best:?}");
+    }
+
+    #[test]
+    fn nothing_to_gain_gives_nothing() {
+        let mut done = Box::new([0.0; BUCKETS]);
+        done[Bucket::of_nanos(5_000_000).index()] = 1_000.0;
+        let curve = Curve::new(&done, &Box::new([0.0; BUCKETS]));
+        assert_eq!(Reissue::solve(&curve, 0.99, 0.05), None);
+    }
+}
