@@ -8,6 +8,12 @@ use std::fmt;
 pub enum Gate {
     /// The budget had nothing left.
     Budget,
+    /// Nearly all calls are slow: the backend is, not this one attempt.
+    Slow,
+    /// Hedges hardly ever win: what makes calls slow cannot be hedged away.
+    Wins,
+    /// The timer ended much too late: the program itself had stopped.
+    Late,
     /// The call's deadline had passed: a hedge could not finish in time.
     Deadline,
     /// The call is not idempotent, so it never runs twice.
@@ -23,6 +29,9 @@ impl Gate {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Budget => "budget",
+            Self::Slow => "slow",
+            Self::Wins => "wins",
+            Self::Late => "late",
             Self::Deadline => "deadline",
             Self::NotIdempotent => "not-idempotent",
             Self::Stopped => "stopped",

@@ -37,6 +37,7 @@ mod gate;
 mod invalid;
 pub mod latency;
 mod options;
+mod sharded;
 pub mod text;
 mod time;
 mod verdict;

@@ -21,6 +21,12 @@ pub trait Budget: fmt::Debug + Send + Sync {
     /// Takes what one hedge costs. `false`: there is not enough, and nothing was taken.
     fn try_take(&self) -> bool;
 
+    /// The same, for a hedge that may only use what others will hardly miss: for instance if at
+    /// least half of what may be saved up is left.
+    fn try_take_spare(&self) -> bool {
+        self.try_take()
+    }
+
     /// Gives back what [`try_take`](Budget::try_take) took, for a hedge that did not start.
     fn give_back(&self);
 }

@@ -1,11 +1,11 @@
 //! Extra load as a fraction of completed calls, exactly.
 
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::Budget;
 use crate::invalid::InvalidOption;
+use crate::sharded::Counter;
 
 /// What one hedge costs, in the budget's integer units: one completed call at a ratio of 1.
 const HEDGE: u64 = 1_000_000_000;
@@ -77,13 +77,13 @@ impl fmt::Debug for ExtraLoad {
 /// hedge in bursts of at most the cap (PR-40). There is no floor per second: a floor would be load
 /// without bound on a backend that answers nothing.
 ///
-/// Paying in is one atomic addition. Taking out locks: it happens only when a hedge wants to
-/// start.
+/// Paying in is a store into a line that the thread owns. Taking out locks: it happens only when a
+/// hedge wants to start.
 #[derive(Debug)]
 pub struct RatioBudget {
     ratio: ExtraLoad,
     cap: u64,
-    completions: AtomicU64,
+    completions: Counter,
     account: Mutex<Account>,
 }
 
@@ -108,7 +108,7 @@ impl RatioBudget {
         Self {
             ratio,
             cap: u64::from(cap) * HEDGE,
-            completions: AtomicU64::new(0),
+            completions: Counter::default(),
             account: Mutex::default(),
         }
     }
@@ -123,6 +123,18 @@ impl RatioBudget {
         self.settled().units / HEDGE
     }
 
+    /// Takes one hedge if that leaves at least so many units.
+    fn take_leaving(&self, least: u64) -> bool {
+        let mut account = self.settled();
+        match account.units.checked_sub(HEDGE) {
+            Some(left) if left >= least => {
+                account.units = left;
+                true
+            }
+            _ => false,
+        }
+    }
+
     /// The account with every completion so far paid in.
     ///
     /// Deriving the balance when it is asked for equals paying in at each completion: a cap only
@@ -130,7 +142,7 @@ impl RatioBudget {
     fn settled(&self) -> MutexGuard<'_, Account> {
         // A panic cannot leave the account half written: poisoning carries no news here.
         let mut account = self.account.lock().unwrap_or_else(PoisonError::into_inner);
-        let completions = self.completions.load(Ordering::Relaxed);
+        let completions = self.completions.sum();
         let earned = completions.saturating_sub(account.counted).saturating_mul(self.ratio.0);
         account.units = account.units.saturating_add(earned).min(self.cap);
         account.counted = completions.max(account.counted);
@@ -141,18 +153,15 @@ impl RatioBudget {
 impl Budget for RatioBudget {
     #[inline]
     fn deposit(&self) {
-        self.completions.fetch_add(1, Ordering::Relaxed);
+        self.completions.add_one();
     }
 
     fn try_take(&self) -> bool {
-        let mut account = self.settled();
-        match account.units.checked_sub(HEDGE) {
-            Some(left) => {
-                account.units = left;
-                true
-            }
-            None => false,
-        }
+        self.take_leaving(0)
+    }
+
+    fn try_take_spare(&self) -> bool {
+        self.take_leaving(self.cap / 2)
     }
 
     fn give_back(&self) {

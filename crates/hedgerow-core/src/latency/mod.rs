@@ -7,8 +7,16 @@
 
 mod buckets;
 mod curve;
+mod estimate;
+mod learner;
+mod percentile;
+mod plan;
+mod recorder;
 mod single_r;
 
 pub use buckets::{BUCKETS, Bucket};
 pub use curve::Curve;
+pub use learner::{Learner, Learning, Primary, Rule};
+pub use percentile::Percentile;
+pub use plan::Plan;
 pub use single_r::Reissue;

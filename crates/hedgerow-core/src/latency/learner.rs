@@ -1,0 +1,309 @@
+//! The learned policy: when to hedge and when not to, from what calls turned out to take.
+
+use std::fmt;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use super::buckets::Bucket;
+use super::curve::Curve;
+use super::estimate::Estimate;
+use super::percentile::Percentile;
+use super::plan::Plan;
+use super::recorder::Recorder;
+use super::single_r::Reissue;
+use crate::gate::Gate;
+use crate::time::Moment;
+
+/// How often what was learned is looked at anew.
+const TICK: Duration = Duration::from_millis(50);
+/// Of the allowed extra load, the share that is planned for; the rest is for chance.
+const PLANNED: f64 = 0.95;
+/// How many attempts beyond a quantile must have been seen before it is trusted.
+const BEYOND: f64 = 10.0;
+/// Old attempts are not forgotten below this many.
+const LEAST: f64 = 1_000.0;
+/// How many fresh attempts tell whether everything is slow, and which share of them.
+const SIGNS: f64 = 64.0;
+const SLOW_SHARE: f64 = 0.75;
+/// Below this share of hedges that win, hedging does not help.
+const WINS: f64 = 0.10;
+/// How much one hedge counts in the win rate.
+const WIN_WEIGHT: f64 = 1.0 / 64.0;
+/// While hedging does not help, one call in so many tries all the same.
+const PROBE: f64 = 1.0 / 20.0;
+
+/// What a [`Learner`] is to do.
+#[derive(Clone, Copy, PartialEq, Debug)]
+#[non_exhaustive]
+pub struct Learning {
+    /// What the delay is chosen for.
+    pub rule: Rule,
+    /// The extra load that is allowed: hedges for each call.
+    pub load: f64,
+    /// After this time an attempt counts half (but a thousand calls are never forgotten).
+    pub half_life: Duration,
+    /// No delay is shorter.
+    pub min: Duration,
+    /// No delay is longer.
+    pub max: Duration,
+    /// The delay while nothing is known; `None`: no hedge until then.
+    pub initial: Option<Duration>,
+}
+
+/// How the delay follows from the latencies.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Rule {
+    /// The delay and the probability that make this percentile lowest under the allowed load.
+    Target(Percentile),
+    /// The delay is this percentile.
+    Percentile(Percentile),
+}
+
+impl Default for Learning {
+    /// p99 under 5 % extra load, a half-life of two seconds, at least one millisecond of delay.
+    fn default() -> Self {
+        Self {
+            rule: Rule::Target(Percentile::P99),
+            load: 0.05,
+            half_life: Duration::from_secs(2),
+            min: Duration::from_millis(1),
+            max: Duration::MAX,
+            initial: None,
+        }
+    }
+}
+
+/// What became of a primary.
+///
+/// Only primaries are recorded: hedges start in bad moments, and often go elsewhere. A primary that
+/// returned an accepted outcome is finished. One that was cut short (a hedge won, the caller gave
+/// up) is known to take at least so long; so is one that failed, if it took longer than the
+/// median. A quick failure says nothing of how long an answer takes and is not recorded.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Primary {
+    /// It finished.
+    Finished(Duration),
+    /// It was stopped before it had finished.
+    Cut(Duration),
+    /// It failed.
+    Failed(Duration),
+}
+
+/// Learns when to hedge.
+///
+/// Recording is a store into memory that the thread owns. Every 50 ms whoever completes a call
+/// looks at what came: ages the counts, makes the survival curve, and publishes a [`Plan`] that
+/// calls read in one load. Time comes in as a value, counted from whatever moment the owner likes,
+/// as long as it is always the same.
+pub struct Learner {
+    learning: Learning,
+    recorder: Recorder,
+    plan: AtomicU64,
+    slow: AtomicBool,
+    median: AtomicU64,
+    /// The share of hedges that win, as the bits of a double.
+    wins: AtomicU64,
+    next_tick: AtomicU64,
+    state: Mutex<State>,
+}
+
+struct State {
+    estimate: Estimate,
+    signs: f64,
+    slower: f64,
+}
+
+impl Learner {
+    /// Knows nothing yet.
+    pub fn new(learning: Learning) -> Self {
+        let plan = Plan { delay: learning.initial, probability: 1.0, backstop: None };
+        let plan = if learning.initial.is_some() { plan } else { Plan::COLD };
+        Self {
+            learning,
+            recorder: Recorder::default(),
+            plan: AtomicU64::new(plan.pack()),
+            slow: AtomicBool::new(false),
+            median: AtomicU64::new(u64::MAX),
+            wins: AtomicU64::new(1.0_f64.to_bits()),
+            next_tick: AtomicU64::new(0),
+            state: Mutex::new(State { estimate: Estimate::new(), signs: 0.0, slower: 0.0 }),
+        }
+    }
+
+    /// What it was made with.
+    pub fn learning(&self) -> Learning {
+        self.learning
+    }
+
+    /// What it has decided.
+    #[inline]
+    pub fn plan(&self) -> Plan {
+        Plan::unpack(self.plan.load(Ordering::Relaxed))
+    }
+
+    /// A number for one call's chances: evenly spread, and the same sequence in every run in which
+    /// calls are made in the same order on one thread.
+    pub fn draw(&self) -> u64 {
+        let (shard, count) = self.recorder.draw();
+        mix(count.wrapping_add((shard as u64) << 48))
+    }
+
+    /// Whether a call with this draw has won the coin, and when it is to be hedged: `None` is
+    /// never.
+    pub fn delay(&self, draw: u64) -> (bool, Option<Duration>) {
+        let plan = self.plan();
+        let won = chance(draw) < plan.probability;
+        let delay = if won { plan.delay } else { plan.backstop };
+        (won, delay.map(|delay| self.clamp(delay)))
+    }
+
+    /// Whether this call won the coin.
+    pub fn won_coin(&self, draw: u64) -> bool {
+        chance(draw) < self.plan().probability
+    }
+
+    fn clamp(&self, delay: Duration) -> Duration {
+        delay.min(self.learning.max).max(self.learning.min)
+    }
+
+    /// Why a call with this draw that is still pending at its delay is not to be hedged; `None` if
+    /// nothing speaks against it.
+    pub fn gate(&self, draw: u64) -> Option<Gate> {
+        if self.slow.load(Ordering::Relaxed) {
+            return Some(Gate::Slow);
+        }
+        let probing = chance(mix(draw)) < PROBE;
+        (self.win_rate() < WINS && !probing).then_some(Gate::Wins)
+    }
+
+    /// The share of hedges that win: an average of the latest hundred or so.
+    pub fn win_rate(&self) -> f64 {
+        f64::from_bits(self.wins.load(Ordering::Relaxed))
+    }
+
+    /// A primary has ended.
+    #[inline]
+    pub fn record(&self, primary: Primary) {
+        match primary {
+            Primary::Finished(latency) => self.recorder.done(Bucket::of(latency)),
+            Primary::Cut(latency) => self.recorder.cut(Bucket::of(latency)),
+            Primary::Failed(latency) => {
+                let bucket = Bucket::of(latency);
+                if bucket.index() as u64 > self.median.load(Ordering::Relaxed) {
+                    self.recorder.cut(bucket);
+                }
+            }
+        }
+    }
+
+    /// A hedged call is over.
+    pub fn hedged(&self, hedge_won: bool) {
+        let won = f64::from(u8::from(hedge_won));
+        let step = |bits| {
+            let rate = f64::from_bits(bits);
+            Some((rate + (won - rate) * WIN_WEIGHT).to_bits())
+        };
+        // It always gives a value, so it always succeeds.
+        let _ = self.wins.fetch_update(Ordering::Relaxed, Ordering::Relaxed, step);
+    }
+
+    /// Looks at what came, if it is time to and nobody else does.
+    #[inline]
+    pub fn tick(&self, now: Moment) {
+        if now.as_nanos() >= self.next_tick.load(Ordering::Relaxed) {
+            self.look(now);
+        }
+    }
+
+    #[cold]
+    fn look(&self, now: Moment) {
+        let Ok(mut state) = self.state.try_lock() else { return };
+        let next = now.after(TICK);
+        self.next_tick.store(next.as_nanos(), Ordering::Relaxed);
+        let median = self.median.load(Ordering::Relaxed);
+        let median = usize::try_from(median).ok().filter(|median| *median < super::BUCKETS);
+        let totals = self.recorder.totals();
+        let half_life = self.learning.half_life;
+        let fresh = state.estimate.advance(totals, now, half_life, LEAST, median);
+        if median.is_some() {
+            state.signs += fresh.attempts;
+            state.slower += fresh.slower;
+        }
+        if state.signs >= SIGNS {
+            self.slow.store(state.slower > SLOW_SHARE * state.signs, Ordering::Relaxed);
+            (state.signs, state.slower) = (0.0, 0.0);
+        }
+        let curve = state.estimate.curve();
+        if let Some(median) = curve.exceeded_with(0.5) {
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "latency")]
+            let bucket = Bucket::of_nanos(median as u64);
+            self.median.store(bucket.index() as u64, Ordering::Relaxed);
+        }
+        if let Some(plan) = self.decide(&curve, state.estimate.weight()) {
+            self.plan.store(plan.pack(), Ordering::Relaxed);
+        }
+    }
+
+    /// What the curve calls for; `None` if there is too little evidence to change anything.
+    fn decide(&self, curve: &Curve, weight: f64) -> Option<Plan> {
+        let load = self.learning.load * PLANNED;
+        let certain = |nanos: Option<f64>| Plan {
+            delay: nanos.map(nanos_to_duration),
+            probability: 1.0,
+            backstop: None,
+        };
+        match self.learning.rule {
+            Rule::Percentile(percentile) => {
+                let beyond = 1.0 - percentile.share();
+                (weight * beyond >= BEYOND).then(|| certain(curve.exceeded_with(beyond)))
+            }
+            Rule::Target(_) if weight * load < BEYOND => None,
+            Rule::Target(target) => {
+                let beyond = 1.0 - target.share();
+                let solved = (weight * beyond >= BEYOND)
+                    .then(|| Reissue::solve(curve, target.share(), load))
+                    .flatten();
+                Some(match solved {
+                    Some(reissue) => Plan {
+                        delay: Some(nanos_to_duration(reissue.delay)),
+                        probability: reissue.probability,
+                        backstop: (reissue.probability < 1.0)
+                            .then(|| nanos_to_duration(reissue.reached)),
+                    },
+                    None => certain(curve.exceeded_with(load)),
+                })
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Learner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Learner")
+            .field("learning", &self.learning)
+            .field("plan", &self.plan())
+            .field("slow", &self.slow.load(Ordering::Relaxed))
+            .field("win_rate", &self.win_rate())
+            .finish_non_exhaustive()
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a latency")]
+fn nanos_to_duration(nanos: f64) -> Duration {
+    Duration::from_nanos(nanos.max(0.0) as u64)
+}
+
+/// Spreads a counter over all values (the finalizer of a well-known generator).
+fn mix(value: u64) -> u64 {
+    let mut z = value.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    z ^ (z >> 31)
+}
+
+/// A draw as a chance from 0 to 1.
+#[expect(clippy::cast_precision_loss, reason = "53 bits fit")]
+fn chance(draw: u64) -> f64 {
+    (draw >> 11) as f64 / (1_u64 << 53) as f64
+}
