@@ -65,6 +65,7 @@ impl Choices<'_> {
                 [usize::from(self.next() % 3)],
             hedge_rejections: self.next() % 2 == 0,
             panics: Panics::AsFailure,
+            learner: None,
             budget,
             observer: None,
         }
@@ -78,7 +79,7 @@ fuzz_target!(|input: &[u8]| {
         0 => Moment::from_millis(u64::from(choices.next())),
         _ => Moment::NEVER,
     };
-    let terms = Terms { idempotent: choices.next() % 4 != 0, deadline, log: true };
+    let terms = Terms { idempotent: choices.next() % 4 != 0, deadline, log: true, draw: 0 };
     let mut call = Call::new(&policy, terms);
     let mut now = Moment::ZERO;
     let mut turns = 0;

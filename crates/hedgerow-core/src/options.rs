@@ -8,6 +8,7 @@ use crate::budget::Budget;
 use crate::delay::{Delay, Schedule};
 use crate::event::Observer;
 use crate::invalid::InvalidOption;
+use crate::latency::Learner;
 
 /// The most hedges that a policy may allow.
 pub const MOST_HEDGES: u8 = 10;
@@ -139,6 +140,8 @@ pub struct Policy {
     pub hedge_rejections: bool,
     /// What a panic of an attempt means.
     pub panics: Panics,
+    /// What learns the delay; it takes the place of `schedule`.
+    pub learner: Option<Arc<Learner>>,
     /// What bounds the extra load; `None` is no bound.
     pub budget: Option<Arc<dyn Budget>>,
     /// Who is told of every event.
@@ -146,6 +149,22 @@ pub struct Policy {
 }
 
 impl Policy {
+    /// The delay before hedge number `hedge` (1 is the first) of a call with this draw.
+    pub fn delay(&self, hedge: u8, draw: u64) -> Delay {
+        match &self.learner {
+            None => self.schedule.delay(hedge),
+            Some(learner) => match learner.delay(draw).1 {
+                Some(delay) => Delay::After(delay),
+                None => Delay::OnFailure,
+            },
+        }
+    }
+
+    /// The chances of one call: see [`Terms::draw`](crate::Terms::draw).
+    pub fn draw(&self) -> u64 {
+        self.learner.as_ref().map_or(0, |learner| learner.draw())
+    }
+
     /// Counts a completed call towards the budget. [`Call`](crate::Call) does this by itself; a
     /// front that returns without making one must do it.
     #[inline]
@@ -169,6 +188,7 @@ impl Default for Policy {
             rejected_hedge: RejectedHedge::default(),
             hedge_rejections: false,
             panics: Panics::default(),
+            learner: None,
             budget: None,
             observer: None,
         }
@@ -186,6 +206,7 @@ impl fmt::Debug for Policy {
             .field("rejected_hedge", &self.rejected_hedge)
             .field("hedge_rejections", &self.hedge_rejections)
             .field("panics", &self.panics)
+            .field("learner", &self.learner)
             .field("budget", &self.budget)
             .field("observed", &self.observer.is_some())
             .finish()

@@ -61,12 +61,15 @@ pub struct Terms {
     pub deadline: Moment,
     /// Whether to keep every event for [`Call::log`].
     pub log: bool,
+    /// What decides this call's chances under a learned policy; from
+    /// [`Policy::draw`], or any number that is evenly spread.
+    pub draw: u64,
 }
 
 impl Default for Terms {
     /// Idempotent, no deadline, no log.
     fn default() -> Self {
-        Self { idempotent: true, deadline: Moment::NEVER, log: false }
+        Self { idempotent: true, deadline: Moment::NEVER, log: false, draw: 0 }
     }
 }
 
@@ -119,9 +122,9 @@ impl Call {
 
     /// A call that nobody watches, whose primary started at [`Moment::ZERO`] and still runs. For a
     /// front that makes the call only when there is something to decide.
-    pub fn under_way(policy: &Policy) -> Self {
+    pub fn under_way(policy: &Policy, draw: u64) -> Self {
         debug_assert!(policy.observer.is_none(), "an observed call is made before it starts");
-        let mut call = Self::new(policy, Terms::default());
+        let mut call = Self::new(policy, Terms { draw, ..Terms::default() });
         call.roster.start(Moment::ZERO);
         call.phase = Phase::Racing;
         call
@@ -187,7 +190,7 @@ impl Call {
                     self.end_all(policy, now);
                 }
             }
-            _ => self.decide(policy, Decision::Cancelled),
+            _ => self.decide(policy, Decision::Cancelled, now),
         }
     }
 
@@ -197,7 +200,7 @@ impl Call {
         if self.phase == Phase::Over {
             return;
         }
-        self.decide(policy, Decision::Aborted);
+        self.decide(policy, Decision::Aborted, now);
         if let Some(attempt) = panicked.filter(|attempt| self.roster.is_running(*attempt)) {
             self.end(policy, attempt, End::Panicked, now);
         }
@@ -211,11 +214,18 @@ impl Call {
         if self.phase == Phase::Over {
             return;
         }
-        self.refund(policy);
+        if self.decision.is_none() {
+            self.decide(policy, Decision::Cancelled, now);
+        }
         self.tell_losers(policy, now);
         self.end_all(policy, now);
         self.decision = Some(Decision::Cancelled);
         self.close_account(policy, Decision::Cancelled, now);
+    }
+
+    /// What decides this call's chances.
+    pub fn draw(&self) -> u64 {
+        self.terms.draw
     }
 
     /// How the call is decided, once it is.

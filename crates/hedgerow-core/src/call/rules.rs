@@ -1,11 +1,25 @@
 //! The transitions: what may start, who decides, how the call ends.
 
+use std::time::Duration;
+
 use super::{Call, Phase, Step};
 use crate::event::{Decision, End, EventKind, Origin};
 use crate::gate::Gate;
+use crate::latency::Record;
 use crate::options::{Exhausted, FailureStart, Losers, Policy, RejectedHedge};
 use crate::time::Moment;
 use crate::verdict::{OutcomeKind, Verdict};
+
+/// A timer that ends so much later than it should, or later still by its own length, says that the
+/// program had stopped: that its calls are slow says nothing of the backend.
+const LATE: Duration = Duration::from_millis(50);
+
+/// Tells the learner what became of the primary, which started at [`Moment::ZERO`].
+fn learn(policy: &Policy, record: fn(Duration) -> Record, now: Moment) {
+    if let Some(learner) = &policy.learner {
+        learner.record(record(now.since(Moment::ZERO)));
+    }
+}
 
 impl Call {
     /// An attempt ended. `true`: its outcome decides the call.
@@ -21,8 +35,11 @@ impl Call {
         debug_assert!(self.roster.is_running(attempt), "an attempt ends once, after it started");
         let (end, decides) = self.judge(policy, attempt, verdict);
         self.end(policy, attempt, end, now);
+        if attempt == 0 && end != End::Discarded {
+            learn(policy, if decides { Record::Finished } else { Record::Failed }, now);
+        }
         if decides {
-            self.decide(policy, Decision::Accepted(attempt));
+            self.decide(policy, Decision::Accepted(attempt), now);
             self.trace.tell(policy, Some(attempt), now, EventKind::Decided);
         } else if end != End::Discarded {
             self.failed_attempt(policy, attempt, verdict, now);
@@ -84,7 +101,7 @@ impl Call {
                 None => return Step::AskDelay { hedge },
             };
             if let Some(origin) = self.wanted(policy, due, now) {
-                match self.refusal(policy, now) {
+                match self.refusal(policy, origin, due, now) {
                     None => return self.prepare(origin),
                     Some(gate) => {
                         self.close(gate, now);
@@ -119,13 +136,31 @@ impl Call {
     }
 
     /// The gates, in a fixed order; the budget last, so that a hedge that another gate refuses
-    /// costs nothing.
-    fn refusal(&mut self, policy: &Policy, now: Moment) -> Option<Gate> {
+    /// costs nothing. What was learned speaks only about slow calls, not about failed ones.
+    fn refusal(
+        &mut self,
+        policy: &Policy,
+        origin: Origin,
+        due: Moment,
+        now: Moment,
+    ) -> Option<Gate> {
         if now >= self.terms.deadline {
             return Some(Gate::Deadline);
         }
+        let learner = policy.learner.as_deref().filter(|_| origin == Origin::Delay);
+        let spare = learner.is_some_and(|learner| !learner.won_coin(self.terms.draw));
+        if let Some(learner) = learner {
+            let delay = due.since(self.roster.latest_start());
+            if now.since(due) > delay.max(LATE) {
+                return Some(Gate::Late);
+            }
+            if let Some(gate) = learner.gate(self.terms.draw) {
+                return Some(gate);
+            }
+        }
         if let Some(budget) = &policy.budget {
-            if !budget.try_take() {
+            let granted = if spare { budget.try_take_spare() } else { budget.try_take() };
+            if !granted {
                 return Some(Gate::Budget);
             }
             self.reserved = true;
@@ -149,13 +184,16 @@ impl Call {
             Exhausted::Last => failed.last(),
         };
         let chosen = chosen.copied().unwrap_or(0);
-        self.decide(policy, Decision::Exhausted(chosen));
+        self.decide(policy, Decision::Exhausted(chosen), now);
         self.trace.tell(policy, Some(chosen), now, EventKind::Exhausted);
         self.release(policy, now)
     }
 
-    pub(super) fn decide(&mut self, policy: &Policy, decision: Decision) {
+    pub(super) fn decide(&mut self, policy: &Policy, decision: Decision, now: Moment) {
         self.refund(policy);
+        if self.decision.is_none() && self.roster.is_running(0) {
+            learn(policy, Record::Cut, now);
+        }
         if self.decision.is_none() {
             self.decision = Some(decision);
         }
@@ -223,6 +261,11 @@ impl Call {
         let attempt = match decision {
             Decision::Accepted(attempt) | Decision::Exhausted(attempt) => {
                 policy.completed();
+                if let Some(learner) = policy.learner.as_deref()
+                    && self.roster.started() > 1
+                {
+                    learner.hedged(matches!(decision, Decision::Accepted(1..)));
+                }
                 Some(attempt)
             }
             Decision::Cancelled | Decision::Aborted => None,

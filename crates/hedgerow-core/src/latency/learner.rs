@@ -35,7 +35,6 @@ const PROBE: f64 = 1.0 / 20.0;
 
 /// What a [`Learner`] is to do.
 #[derive(Clone, Copy, PartialEq, Debug)]
-#[non_exhaustive]
 pub struct Learning {
     /// What the delay is chosen for.
     pub rule: Rule,
@@ -74,14 +73,14 @@ impl Default for Learning {
     }
 }
 
-/// What became of a primary.
+/// What became of a primary, and how long it ran.
 ///
 /// Only primaries are recorded: hedges start in bad moments, and often go elsewhere. A primary that
 /// returned an accepted outcome is finished. One that was cut short (a hedge won, the caller gave
 /// up) is known to take at least so long; so is one that failed, if it took longer than the
 /// median. A quick failure says nothing of how long an answer takes and is not recorded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Primary {
+pub enum Record {
     /// It finished.
     Finished(Duration),
     /// It was stopped before it had finished.
@@ -184,11 +183,11 @@ impl Learner {
 
     /// A primary has ended.
     #[inline]
-    pub fn record(&self, primary: Primary) {
-        match primary {
-            Primary::Finished(latency) => self.recorder.done(Bucket::of(latency)),
-            Primary::Cut(latency) => self.recorder.cut(Bucket::of(latency)),
-            Primary::Failed(latency) => {
+    pub fn record(&self, record: Record) {
+        match record {
+            Record::Finished(latency) => self.recorder.done(Bucket::of(latency)),
+            Record::Cut(latency) => self.recorder.cut(Bucket::of(latency)),
+            Record::Failed(latency) => {
                 let bucket = Bucket::of(latency);
                 if bucket.index() as u64 > self.median.load(Ordering::Relaxed) {
                     self.recorder.cut(bucket);

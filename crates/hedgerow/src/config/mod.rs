@@ -95,6 +95,7 @@ impl HedgeConfig {
             rejected_hedge: self.rejected_hedge.unwrap_or(defaults.rejected_hedge),
             hedge_rejections: self.hedge_rejections.unwrap_or(defaults.hedge_rejections),
             panics: self.panics.unwrap_or(defaults.panics),
+            learner: defaults.learner,
             budget: defaults.budget,
             observer: defaults.observer,
         });

@@ -6,9 +6,10 @@ use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use hedgerow_core::Delay;
+use hedgerow_core::latency::Record;
 use pin_project_lite::pin_project;
 
 use super::Work;
@@ -71,7 +72,9 @@ pin_project! {
         R: Rules<Fut::Value, Fut::Error>,
     {
         // The first hedge is due when it ends.
-        Waiting { #[pin] sleep: tokio::time::Sleep, delay: Duration },
+        Waiting { #[pin] sleep: tokio::time::Sleep, delay: Duration, draw: u64 },
+        // No delay starts a hedge; where somebody learns, this is when the primary started.
+        Alone { started: Option<Instant> },
         // There is something to decide.
         Racing { race: Pin<Box<Race<Fut, R>>> },
         // The race is over.
@@ -95,6 +98,7 @@ fn abandon<Fut, R>(
     Fut: Work,
     R: Rules<Fut::Value, Fut::Error>,
 {
+    learn(policy, &rest, Record::Cut);
     if let RestProj::Racing { race } = rest.as_mut().project() {
         race.as_mut().abandon(Abandoned::Dropped, policy, rules, primary);
     }
@@ -172,7 +176,7 @@ where
         }
         let mut this = self.as_mut().project();
         match this.rest.as_mut().as_pin_mut().map(Rest::project) {
-            Some(RestProj::Waiting { sleep, delay }) => {
+            Some(RestProj::Waiting { sleep, delay, .. }) => {
                 if sleep.poll(cx).is_pending() {
                     return Progress::Pending;
                 }
@@ -191,22 +195,26 @@ where
     fn arm(self: Pin<&mut Self>) {
         let mut this = self.project();
         let policy: &Hedge = (*this.policy).borrow();
+        let draw = policy.policy().draw();
         let delay = if policy.policy().max_hedges.get() == 0 {
             Delay::OnFailure
         } else {
             let asked = this.rules.delay(&NextHedge::new(&Attempt::plain(1), None));
-            asked.unwrap_or_else(|| policy.policy().schedule.delay(1))
+            asked.unwrap_or_else(|| policy.policy().delay(1, draw))
         };
         let rest = match delay {
             Delay::Immediately | Delay::After(Duration::ZERO) => {
                 let now = clock_of(policy).now();
-                let race = Race::resumed(policy, now, Some(Delay::Immediately));
+                let race = Race::resumed(policy, now, Some(Delay::Immediately), draw);
                 Rest::Racing { race }
             }
             Delay::After(delay) if delay <= LONGEST_WAIT => {
-                Rest::Waiting { sleep: tokio::time::sleep(delay), delay }
+                Rest::Waiting { sleep: tokio::time::sleep(delay), delay, draw }
             }
-            Delay::After(_) | Delay::OnFailure => Rest::Nothing,
+            Delay::After(_) | Delay::OnFailure => {
+                let learns = policy.learner().is_some();
+                Rest::Alone { started: learns.then(|| clock_of(policy).now()) }
+            }
         };
         this.rest.set(Some(rest));
     }
@@ -253,10 +261,23 @@ where
         }
     }
 
+    /// The primary answered at its first poll: the learner counts that as no time at all, so that
+    /// nobody has to read the clock.
+    #[inline]
+    fn at_once(&self) {
+        if let Some(learner) = self.policy.borrow().learner() {
+            learner.record(Record::Finished(Duration::ZERO));
+        }
+    }
+
     /// The primary answered after it was pending: the timer has no use any more.
     #[inline(never)]
     fn disarm(self: Pin<&mut Self>) {
-        self.project().rest.set(None);
+        let mut this = self.project();
+        if let Some(rest) = &*this.rest {
+            learn((*this.policy).borrow(), rest, Record::Finished);
+        }
+        this.rest.set(None);
     }
 }
 
@@ -267,6 +288,25 @@ where
 enum Progress {
     Pending,
     Answered,
+}
+
+/// Tells the learner how long the primary ran, if somebody learns and the primary is all there is.
+fn learn<Fut, R>(policy: &Hedge, rest: &Rest<Fut, R>, record: fn(Duration) -> Record)
+where
+    Fut: Work,
+    R: Rules<Fut::Value, Fut::Error>,
+{
+    let Some(learner) = policy.learner() else { return };
+    let started = match rest {
+        Rest::Waiting { sleep, delay, .. } => sleep.deadline().into_std().checked_sub(*delay),
+        Rest::Alone { started } => *started,
+        _ => None,
+    };
+    if let Some(started) = started {
+        let now = clock_of(policy).now();
+        learner.record(record(now.saturating_duration_since(started)));
+        policy.tick(learner, now);
+    }
 }
 
 /// Leaves the fast path: makes the race that would be there had it been made at the start.
@@ -282,12 +322,15 @@ where
 {
     let now = || clock_of(policy).now();
     match rest.as_pin_mut().map(Rest::project) {
-        Some(RestProj::Waiting { sleep, delay }) => {
+        Some(RestProj::Waiting { sleep, delay, draw }) => {
             let started = sleep.deadline().into_std().checked_sub(*delay);
             let started = started.unwrap_or_else(now);
-            Race::resumed(policy, started, Some(Delay::After(*delay)))
+            Race::resumed(policy, started, Some(Delay::After(*delay)), *draw)
         }
-        _ => Race::resumed(policy, now(), asked),
+        Some(RestProj::Alone { started }) => {
+            Race::resumed(policy, started.unwrap_or_else(now), asked, policy.policy().draw())
+        }
+        _ => Race::resumed(policy, now(), asked, policy.policy().draw()),
     }
 }
 
@@ -315,7 +358,9 @@ where
         let progress = match primary.map(|primary| primary.poll(cx)) {
             Some(Poll::Ready(outcome)) => {
                 if self.as_mut().accepts(&outcome) {
-                    if !first {
+                    if first {
+                        self.at_once();
+                    } else {
                         self.disarm();
                     }
                     return Poll::Ready(outcome);

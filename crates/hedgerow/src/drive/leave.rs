@@ -8,7 +8,7 @@ use std::sync::Arc;
 use hedgerow_core::{Decision, Event, Gate, Losers, Moment};
 
 use super::Work;
-use super::race::{Parts, Race, moment};
+use super::race::{Parts, Race, clock_of, moment};
 use super::slots::Primary;
 use crate::failure::Failure;
 use crate::hedge::Hedge;
@@ -133,6 +133,9 @@ where
                 .and_then(|attempt| attempt.shared())
         {
             properties.merge(&shared.properties);
+        }
+        if let Some(learner) = &parts.hedge.policy().learner {
+            parts.hedge.tick(learner, clock_of(parts.hedge).now());
         }
         Ending {
             decision,

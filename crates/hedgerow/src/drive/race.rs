@@ -137,7 +137,9 @@ where
             idempotent: extras.idempotent,
             deadline: extras.deadline.map_or(Moment::NEVER, Moment::from),
             log: extras.settle,
+            ..Terms::default()
         });
+        let terms = Terms { draw: policy.draw(), ..terms };
         let call = Call::new(policy, terms);
         let token = extras.as_ref().and_then(|extras| extras.token.clone());
         let mut race = Self::with(call, extras, clock_of(hedge).now(), Scan::Start);
@@ -148,9 +150,13 @@ where
 
     /// A race whose primary started on the fast path and was polled in this turn. `delay` is that
     /// of the first hedge, if it was asked for.
-    pub(super) fn resumed(hedge: &Hedge, origin: Instant, delay: Option<Delay>) -> Pin<Box<Self>> {
-        let policy = hedge.policy();
-        let mut call = Call::under_way(policy);
+    pub(super) fn resumed(
+        hedge: &Hedge,
+        origin: Instant,
+        delay: Option<Delay>,
+        draw: u64,
+    ) -> Pin<Box<Self>> {
+        let mut call = Call::under_way(hedge.policy(), draw);
         if let Some(delay) = delay {
             call.delay(delay);
         }
@@ -245,7 +251,10 @@ where
     fn ask_delay<F>(self: Pin<&mut Self>, parts: &mut Parts<'_, F, Fut, R>, hedge: u8) {
         let next = Attempt::plain(hedge);
         let asked = parts.rules.delay(&NextHedge::new(&next, None));
-        let delay = asked.unwrap_or_else(|| parts.hedge.policy().schedule.delay(hedge));
+        let delay = asked.unwrap_or_else(|| {
+            let draw = self.call.draw();
+            parts.hedge.policy().delay(hedge, draw)
+        });
         self.project().call.delay(delay);
     }
 

@@ -42,7 +42,7 @@ impl Drive<'_> {
         }
         loop {
             match self.call.step(&self.policy, self.now) {
-                Step::AskDelay { hedge } => self.call.delay(self.policy.schedule.delay(hedge)),
+                Step::AskDelay { hedge } => self.call.delay(self.policy.delay(hedge, 0)),
                 Step::Start { attempt, .. } => self.start(attempt),
                 Step::Release => self.told_to_stop(),
                 Step::Wait { until } => return Some(until),
