@@ -6,6 +6,7 @@
 
 mod fields;
 mod format;
+mod learning;
 mod options;
 mod value;
 
@@ -13,7 +14,9 @@ mod value;
 mod tests;
 
 use std::fmt;
+use std::sync::Arc;
 
+use hedgerow_core::latency::Learning;
 use hedgerow_core::{
     Exhausted, ExtraLoad, FailureStart, InvalidOption, Losers, MaxHedges, Panics, Policy,
     RatioBudget, RejectedHedge, Schedule,
@@ -21,6 +24,7 @@ use hedgerow_core::{
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use crate::hedge::Hedge;
+use learning::DelayConfig;
 
 pub use fields::Fields;
 pub use value::Value;
@@ -29,7 +33,7 @@ pub use value::Value;
 ///
 /// | key | values | default |
 /// |---|---|---|
-/// | `delay` | `"50ms"`, `"immediately"`, `"on-failure"`, or a list with one of them per hedge | `"2s"` |
+/// | `delay` | `"50ms"`, `"immediately"`, `"on-failure"`, a list with one of them per hedge, `"adaptive"`, or a table (below) | `"2s"` |
 /// | `max_hedges` | 0 to 10 | 1 |
 /// | `failure_start` | `"launch"`, `"launch-when-idle"`, `"wait"` | `"launch"` |
 /// | `exhausted` | `"primary"`, `"first"`, `"last"` | `"primary"` |
@@ -37,7 +41,12 @@ pub use value::Value;
 /// | `rejected_hedge` | `"stop"`, `"decide"`, `"hedge"` | `"stop"` |
 /// | `hedge_rejections` | `true`, `false` | `false` |
 /// | `panics` | `"propagate"`, `"as-failure"` | `"propagate"` |
-/// | `max_extra_load` | `"5%"`, `0.05` | no bound |
+/// | `max_extra_load` | `"5%"`, `0.05` | no bound; `"5%"` if the delay is adaptive |
+///
+/// An adaptive delay may say more:
+/// `{ percentile = 95, min = "1ms", max = "1s", initial = "100ms", half_life = "2s" }`, each of
+/// which may be left out. With a percentile the delay is that percentile; without, delay and
+/// probability are chosen together for the lowest 99th percentile.
 ///
 /// A key that is left out has its default. Durations carry units, unknown keys are refused with the
 /// nearest known one, and all mistakes are told at once.
@@ -57,7 +66,7 @@ pub use value::Value;
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HedgeConfig {
-    delay: Option<Schedule>,
+    delay: Option<DelayConfig>,
     max_hedges: Option<MaxHedges>,
     failure_start: Option<FailureStart>,
     exhausted: Option<Exhausted>,
@@ -86,8 +95,13 @@ impl HedgeConfig {
     /// asks for one: keep the policy, and clone it to share the budget.
     pub fn hedge(&self) -> Hedge {
         let defaults = Policy::default();
-        let mut hedge = Hedge::from_policy(Policy {
-            schedule: self.delay.clone().unwrap_or(defaults.schedule),
+        let (schedule, learning) = match &self.delay {
+            None => (defaults.schedule, None),
+            Some(DelayConfig::Scheduled(schedule)) => (schedule.clone(), None),
+            Some(DelayConfig::Learned(learning)) => (defaults.schedule, Some(*learning)),
+        };
+        let hedge = Hedge::from_policy(Policy {
+            schedule,
             max_hedges: self.max_hedges.unwrap_or(defaults.max_hedges),
             failure_start: self.failure_start.unwrap_or(defaults.failure_start),
             exhausted: self.exhausted.unwrap_or(defaults.exhausted),
@@ -99,10 +113,14 @@ impl HedgeConfig {
             budget: defaults.budget,
             observer: defaults.observer,
         });
-        if let Some(ratio) = self.max_extra_load {
-            hedge = hedge.budget(std::sync::Arc::new(RatioBudget::new(ratio)));
+        match (learning, self.max_extra_load) {
+            (Some(learning), Some(load)) => {
+                hedge.learning(Learning { load: load.get(), ..learning })
+            }
+            (Some(learning), None) => hedge.learning(learning),
+            (None, Some(load)) => hedge.budget(Arc::new(RatioBudget::new(load))),
+            (None, None) => hedge,
         }
-        hedge
     }
 }
 

@@ -2,15 +2,17 @@
 
 use std::time::Duration;
 
+use hedgerow_core::latency::Learning;
 use hedgerow_core::{
     Delay, Exhausted, ExtraLoad, FailureStart, Losers, MaxHedges, Panics, RejectedHedge, Schedule,
     text,
 };
 
 use super::fields::nearest;
+use super::learning::{self, DelayConfig};
 use super::{ConfigError, Fields, HedgeConfig, Value};
 
-const ADAPTIVE: &str = r#"this version cannot learn the delay; write one, such as "50ms""#;
+const ADAPTIVE: &str = "only the whole delay can be adaptive, not one step of it";
 const SPAN: &str = "this version records no spans; leave the key out";
 
 const FAILURE_STARTS: [FailureStart; 3] =
@@ -24,7 +26,7 @@ const PANICS: [Panics; 2] = [Panics::Propagate, Panics::AsFailure];
 /// Reads every key of a policy.
 pub(super) fn read(fields: &mut Fields<'_>) -> HedgeConfig {
     let config = HedgeConfig {
-        delay: fields.take("delay", schedule),
+        delay: fields.take("delay", whole_delay),
         max_hedges: fields.take("max_hedges", max_hedges),
         failure_start: fields
             .take("failure_start", |value| value.choice(&FAILURE_STARTS, failure_start_name)),
@@ -38,6 +40,14 @@ pub(super) fn read(fields: &mut Fields<'_>) -> HedgeConfig {
     };
     fields.misplaced(&["span"], SPAN);
     config
+}
+
+fn whole_delay(value: &Value) -> Result<DelayConfig, ConfigError> {
+    match value {
+        Value::Table(_) => learning::read(value).map(DelayConfig::Learned),
+        Value::Text(text) if text == "adaptive" => Ok(DelayConfig::Learned(Learning::default())),
+        _ => schedule(value).map(DelayConfig::Scheduled),
+    }
 }
 
 fn schedule(value: &Value) -> Result<Schedule, ConfigError> {
@@ -69,9 +79,11 @@ fn duration_or_mode(value: &Value, text: &str) -> Result<Delay, ConfigError> {
     if duration.is_ok() || !text.trim_start().starts_with(char::is_alphabetic) {
         return duration.map(Delay::After);
     }
-    Err(match nearest(text, ["immediately", "on-failure"].into_iter()) {
+    Err(match nearest(text, ["immediately", "on-failure", "adaptive"].into_iter()) {
         Some(mode) => value.refused(format!("did you mean {mode}?")),
-        None => value.refused(r#"write a duration such as "50ms", immediately or on-failure"#),
+        None => {
+            value.refused(r#"write a duration such as "50ms", immediately, on-failure or adaptive"#)
+        }
     })
 }
 
@@ -106,7 +118,10 @@ impl HedgeConfig {
     pub(super) fn to_value(&self) -> Value {
         let word = |name: &str| Value::Text(name.to_owned());
         let entries = [
-            self.delay.as_ref().map(schedule_value),
+            self.delay.as_ref().map(|delay| match delay {
+                DelayConfig::Scheduled(schedule) => schedule_value(schedule),
+                DelayConfig::Learned(learning) => learning::to_value(learning),
+            }),
             self.max_hedges.map(|count| Value::Integer(count.get().into())),
             self.failure_start.map(failure_start_name).map(word),
             self.exhausted.map(exhausted_name).map(word),

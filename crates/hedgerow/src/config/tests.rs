@@ -1,6 +1,7 @@
 use std::time::Duration;
 
 use hedgerow_core::Delay;
+use hedgerow_core::latency::{Learning, Percentile, Rule};
 
 use super::*;
 
@@ -128,9 +129,48 @@ fn pr_91_unknown_keys_are_refused_with_the_nearest() {
 
 #[test]
 fn keys_of_later_versions_are_refused_as_such() {
-    refused(r#"{"delay":"adaptive"}"#, r#"delay = "adaptive": "#, "this version");
-    refused(r#"{"delay":{"percentile":95}}"#, r#"delay = {"percentile": 95}: "#, "this version");
     refused(r#"{"span":"always"}"#, r#"span = "always": "#, "this version");
+}
+
+#[test]
+fn an_adaptive_delay_is_learned_as_told() {
+    let learning = |json: &str| read(json).unwrap().hedge().learner().unwrap().learning();
+    assert_eq!(learning(r#"{"delay":"adaptive"}"#), Learning::default());
+    let told = learning(
+        r#"{"delay":{"percentile":95,"min":"2ms","max":"1s","initial":"100ms","half_life":"5s"},
+            "max_extra_load":"2%"}"#,
+    );
+    let ms = std::time::Duration::from_millis;
+    let wanted = Learning {
+        rule: Rule::Percentile(Percentile::P95),
+        load: 0.02,
+        half_life: ms(5_000),
+        min: ms(2),
+        max: ms(1_000),
+        initial: Some(ms(100)),
+    };
+    assert_eq!(told, wanted);
+    for (json, place, hint) in [
+        (r#"{"delay":{"percentile":0.95}}"#, "delay.percentile = 0.95: ", "write 95"),
+        (r#"{"delay":{"percentil":95}}"#, "delay.percentil = 95: ", "percentile"),
+        (r#"{"delay":{"min":"2s","max":"1s"}}"#, r#"delay.max = "1s": "#, "less than min"),
+        (r#"{"delay":{"half_life":"0s"}}"#, r#"delay.half_life = "0s": "#, "more than zero"),
+        (r#"{"delay":["adaptive"]}"#, r#"delay[0] = "adaptive": "#, "whole delay"),
+    ] {
+        refused(json, place, hint);
+    }
+}
+
+#[test]
+fn an_adaptive_delay_survives_a_round_trip() {
+    for json in [
+        r#"{"delay":"adaptive"}"#,
+        r#"{"delay":{"percentile":99.9,"max":"1s"},"max_extra_load":0.1}"#,
+    ] {
+        let config = read(json).unwrap();
+        let written = serde_json::to_string(&config).unwrap();
+        assert_eq!(read(&written).unwrap(), config, "{written}");
+    }
 }
 
 #[test]
@@ -144,7 +184,7 @@ fn pr_92_durations_carry_units() {
         (r#""5 parsecs""#, "use ns, us, ms, s, m or h"),
         (r#""imediately""#, "did you mean immediately?"),
         (r#""on_failure""#, "did you mean on-failure?"),
-        (r#""soon""#, r#"such as "50ms", immediately or on-failure"#),
+        (r#""soon""#, r#"such as "50ms", immediately, on-failure or adaptive"#),
         ("true", "such as"),
         ("null", "such as"),
         ("[]", "at least one"),

@@ -1,0 +1,88 @@
+//! The delay that is learned: `"adaptive"`, or a table that says how.
+
+use std::time::Duration;
+
+use hedgerow_core::latency::{Learning, Percentile, Rule};
+use hedgerow_core::{Schedule, text};
+
+use super::{ConfigError, Fields, Value};
+
+/// What the key `delay` says.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum DelayConfig {
+    /// When each hedge is due.
+    Scheduled(Schedule),
+    /// How that is learned. The load comes from `max_extra_load`.
+    Learned(Learning),
+}
+
+/// The keys of the table, which all may be left out.
+const KEYS: [&str; 5] = ["percentile", "min", "max", "initial", "half_life"];
+
+/// Reads `{ percentile = 95, min = "1ms", max = "1s", initial = "100ms", half_life = "2s" }`.
+pub(super) fn read(value: &Value) -> Result<Learning, ConfigError> {
+    let mut fields = Fields::new(value)?;
+    let defaults = Learning::default();
+    let [percentile, min, max, initial, half_life] = KEYS;
+    let percentile = fields.take(percentile, percentile_of);
+    let min = fields.take(min, Value::duration).unwrap_or(defaults.min);
+    let learning = Learning {
+        rule: percentile.map_or(defaults.rule, Rule::Percentile),
+        min,
+        max: fields.take(max, |value| at_least(value, min)).unwrap_or(defaults.max),
+        initial: fields.take(initial, Value::duration),
+        half_life: fields.take(half_life, some_time).unwrap_or(defaults.half_life),
+        ..defaults
+    };
+    fields.finish(learning)
+}
+
+fn percentile_of(value: &Value) -> Result<Percentile, ConfigError> {
+    #[expect(clippy::cast_precision_loss, reason = "a percentile, or it is refused")]
+    let number = match value {
+        Value::Integer(number) => *number as f64,
+        Value::Float(number) => *number,
+        _ => return Err(value.refused("write a number above 1 and below 100, such as 95")),
+    };
+    Percentile::new(number).map_err(|error| value.refused(error.remedy()))
+}
+
+fn at_least(value: &Value, min: Duration) -> Result<Duration, ConfigError> {
+    let max = value.duration()?;
+    if max < min {
+        let min = text::format_duration(min);
+        return Err(value.refused(format!("must not be less than min, which is {min}")));
+    }
+    Ok(max)
+}
+
+fn some_time(value: &Value) -> Result<Duration, ConfigError> {
+    match value.duration()? {
+        Duration::ZERO => Err(value.refused(r#"must be more than zero, such as "2s""#)),
+        half_life => Ok(half_life),
+    }
+}
+
+/// Writes it back: the short form where nothing differs from the default.
+pub(super) fn to_value(learning: &Learning) -> Value {
+    let defaults = Learning::default();
+    let duration = |duration: Duration| Value::Text(text::format_duration(duration));
+    let changed = |value: Duration, default| (value != default).then(|| duration(value));
+    let percentile = match learning.rule {
+        Rule::Percentile(percentile) => Some(Value::Float(percentile.get())),
+        Rule::Target(_) => None,
+    };
+    let entries = [
+        percentile,
+        changed(learning.min, defaults.min),
+        changed(learning.max, defaults.max),
+        learning.initial.map(duration),
+        changed(learning.half_life, defaults.half_life),
+    ];
+    let given: Vec<_> = KEYS
+        .into_iter()
+        .zip(entries)
+        .filter_map(|(key, value)| Some((key.to_owned(), value?)))
+        .collect();
+    if given.is_empty() { Value::Text("adaptive".to_owned()) } else { Value::Table(given) }
+}
