@@ -8,9 +8,18 @@ use std::time::Duration;
 /// How the longest duration is written.
 const NEVER: &str = "never";
 
-/// The units of a duration, each with its length in nanoseconds, longest name first.
-const UNITS: [(&str, f64); 7] =
-    [("ns", 1.0), ("us", 1e3), ("µs", 1e3), ("ms", 1e6), ("s", 1e9), ("m", 60e9), ("h", 3600e9)];
+/// The units of a duration, each with its length in nanoseconds. Both letters that look like a
+/// micro sign are one.
+const UNITS: [(&str, u64); 8] = [
+    ("ns", 1),
+    ("us", 1_000),
+    ("µs", 1_000),
+    ("μs", 1_000),
+    ("ms", 1_000_000),
+    ("s", 1_000_000_000),
+    ("m", 60_000_000_000),
+    ("h", 3_600_000_000_000),
+];
 
 /// Reads a duration with its unit (`ns`, `us`, `ms`, `s`, `m`, `h`), with or without a fraction.
 ///
@@ -37,7 +46,16 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
     let digits = text.find(|c: char| !(c.is_ascii_digit() || "+-.".contains(c)));
     let (number, unit) = text.split_at(digits.unwrap_or(text.len()));
     let unit = unit.trim();
-    let value: f64 = number.parse().map_err(|_| format!("not a duration; {EXAMPLE}"))?;
+    let negative = number.starts_with('-');
+    let digits = number.trim_start_matches(['+', '-']);
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    let numeric = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    if number.len() - digits.len() > 1
+        || whole.len() + fraction.len() == 0
+        || !(numeric(whole) && numeric(fraction))
+    {
+        return Err(format!("not a duration; {EXAMPLE}"));
+    }
     if unit.is_empty() {
         return Err(format!("a duration needs a unit; {EXAMPLE}"));
     }
@@ -45,19 +63,26 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
         let unit: String = unit.chars().take(20).collect();
         return Err(format!("unknown unit {unit:?}; use ns, us, ms, s, m or h"));
     };
-    if value.is_sign_negative() && value != 0.0 {
+    let nanos = nanoseconds(whole, fraction, *length);
+    if negative && nanos != Some(0) {
         return Err(format!("a duration cannot be negative; {EXAMPLE}"));
     }
-    Ok(nanoseconds(value * length))
+    Ok(nanos.map_or(Duration::MAX, Duration::from_nanos))
 }
 
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "the value is checked to lie in range"
-)]
-fn nanoseconds(value: f64) -> Duration {
-    if value < 18e18 { Duration::from_nanos(value.round() as u64) } else { Duration::MAX }
+/// The number in nanoseconds, exactly; what is finer than one of them is rounded. `None` if that
+/// is too much to be held.
+fn nanoseconds(whole: &str, fraction: &str, length: u64) -> Option<u64> {
+    let whole = whole.trim_start_matches('0');
+    let whole: u64 = if whole.is_empty() { 0 } else { whole.parse().ok()? };
+    // Nineteen digits after the point are finer than a nanosecond of any unit.
+    let (mut rest, mut scale) = (0_u128, 1_u128);
+    for digit in fraction.bytes().take(19) {
+        rest = rest * 10 + u128::from(digit - b'0');
+        scale *= 10;
+    }
+    let rest = (rest * u128::from(length) + scale / 2) / scale;
+    whole.checked_mul(length)?.checked_add(u64::try_from(rest).ok()?)
 }
 
 /// Writes a duration so that [`parse_duration`] reads the same value back.
@@ -143,7 +168,20 @@ mod tests {
 
     #[test]
     fn durations_survive_a_round_trip() {
-        for nanos in [0, 1, 999, 1_000, 1_500, 2_000_000, 2_500_000, 999_999_999, 90_000_000_000] {
+        for nanos in [
+            0,
+            1,
+            999,
+            1_000,
+            1_500,
+            2_000_000,
+            2_500_000,
+            999_999_999,
+            90_000_000_000,
+            9_007_199_254_740_993,
+            123_456_789_123_456_789,
+            u64::MAX,
+        ] {
             let duration = Duration::from_nanos(nanos);
             assert_eq!(parse_duration(&format_duration(duration)), Ok(duration));
         }

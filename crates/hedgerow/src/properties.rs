@@ -41,7 +41,7 @@ impl Properties {
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
-        // No user code runs under the lock except `Clone` in `get`, which leaves the map whole.
+        // No code of the caller runs under the lock: nothing can panic there, nor come back.
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -57,13 +57,15 @@ impl Properties {
         let previous = inner.values.insert(TypeId::of::<V>(), Arc::new(value));
         inner.written.insert(TypeId::of::<V>());
         drop(inner);
-        drop(previous); // its destructor is the caller's code
+        drop(previous); // not under the lock
     }
 
     /// Makes this a fresh copy of `caller`'s values, with nothing written yet.
     pub(crate) fn copy_from(&self, caller: &Self) {
         let values = caller.lock().values.clone();
-        *self.lock() = Inner { values, written: HashSet::new() };
+        let copy = Inner { values, written: HashSet::new() };
+        let previous = std::mem::replace(&mut *self.lock(), copy);
+        drop(previous); // not under the lock: destructors are the caller's code
     }
 
     /// Takes over what was written to `attempt`.
@@ -73,11 +75,14 @@ impl Properties {
             let value = |key: &TypeId| inner.values.get(key).map(|value| (*key, Arc::clone(value)));
             inner.written.iter().filter_map(value).collect()
         };
+        let mut previous = Vec::new();
         let mut inner = self.lock();
         for (key, value) in written {
-            inner.values.insert(key, value);
+            previous.extend(inner.values.insert(key, value));
             inner.written.insert(key);
         }
+        drop(inner);
+        drop(previous); // not under the lock
     }
 }
 

@@ -130,8 +130,8 @@ impl Call {
         call
     }
 
-    /// What to do next. Changes nothing that a second question at the same moment would not
-    /// answer in the same way, except that it takes the budget of the hedge it starts.
+    /// What to do next. What it says is to be done before it is asked again; until a
+    /// [`Step::Start`] is answered, it says to wait.
     pub fn step(&mut self, policy: &Policy, now: Moment) -> Step {
         match self.phase {
             Phase::Ready => self.prepare(Origin::Primary),
@@ -165,11 +165,31 @@ impl Call {
         self.reserved = false;
         self.due = None;
         match policy.failure_start {
-            FailureStart::Launch if origin == Origin::Failure => self.owed -= 1,
+            FailureStart::Launch if origin == Origin::Failure => {
+                // A failure that came meanwhile may have ended launching, and with it what is owed.
+                self.owed = self.owed.saturating_sub(1);
+            }
             FailureStart::Launch => {}
             FailureStart::LaunchWhenIdle | FailureStart::Wait => self.owed = 0,
         }
         self.trace.tell(policy, Some(attempt), now, EventKind::Started { origin });
+    }
+
+    /// Whether a hedge that was to start, and was held back since, still is to: not once something
+    /// else has ended launching, nor at the deadline. If not, it is declined.
+    pub fn still_wanted(&mut self, policy: &Policy, now: Moment) -> bool {
+        if self.closed.is_none() && now < self.terms.deadline {
+            return true;
+        }
+        self.refund(policy);
+        self.phase = Phase::Racing;
+        if self.closed.is_none() {
+            self.close(Gate::Deadline, now);
+            let hedge = self.roster.started();
+            let gate = Gate::Deadline;
+            self.trace.tell(policy, Some(hedge), now, EventKind::Denied { gate });
+        }
+        false
     }
 
     /// The other answer to [`Step::Start`] of a hedge: it does not start, and nothing else will.

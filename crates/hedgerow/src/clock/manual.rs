@@ -55,7 +55,9 @@ impl ManualClock {
     pub fn advance(&self, by: Duration) {
         let due: Vec<Waker> = {
             let mut shared = self.lock();
-            shared.now = shared.now.checked_add(by).unwrap_or(shared.now + CENTURY.min(by));
+            let by = [by, CENTURY, Duration::ZERO];
+            let after = by.iter().find_map(|by| shared.now.checked_add(*by));
+            shared.now = after.unwrap_or(shared.now);
             let now = shared.now;
             let later = shared.waiting.split_off(&(now, u64::MAX));
             std::mem::replace(&mut shared.waiting, later).into_values().collect()
@@ -119,7 +121,9 @@ impl Future for ManualSleep {
             shared.next_key += 1;
             shared.next_key
         });
-        shared.waiting.insert((self.deadline, key), cx.waker().clone());
+        let previous = shared.waiting.insert((self.deadline, key), cx.waker().clone());
+        drop(shared);
+        drop(previous); // not under the lock: a waker may own another sleep
         Poll::Pending
     }
 }
@@ -127,7 +131,8 @@ impl Future for ManualSleep {
 impl Drop for ManualSleep {
     fn drop(&mut self) {
         if let Some(key) = self.key {
-            self.clock.lock().waiting.remove(&(self.deadline, key));
+            let waker = self.clock.lock().waiting.remove(&(self.deadline, key));
+            drop(waker); // not under the lock
         }
     }
 }

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use hedgerow_core::latency::Learning;
 use hedgerow_core::{
     Exhausted, ExtraLoad, FailureStart, InvalidOption, Losers, MaxHedges, Panics, Policy,
-    RatioBudget, RejectedHedge, Schedule,
+    RatioBudget, RejectedHedge,
 };
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 

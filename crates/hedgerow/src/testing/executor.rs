@@ -1,9 +1,8 @@
 //! An executor that runs tasks only when it is told to.
 
-use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, Wake, Waker};
+use std::task::{Context, Wake, Waker};
 
 use crate::drive::{Spawner, Task};
 
@@ -50,19 +49,20 @@ impl ManualExecutor {
         Self::default()
     }
 
-    /// Polls woken tasks until none is. Says whether any was.
+    /// Polls woken tasks until none is. Says whether any was. A task that panics is gone; the panic
+    /// goes on, and the other woken tasks are polled by the next call.
     pub fn run(&self) -> bool {
         let mut any = false;
         loop {
-            let woken: Vec<_> =
-                lock(&self.tasks).iter().filter(|task| task.woken.take()).cloned().collect();
-            if woken.is_empty() {
+            let tasks = lock(&self.tasks).clone();
+            let mut polled = false;
+            for task in &tasks {
+                polled |= self.poll_woken(task);
+            }
+            if !polled {
                 return any;
             }
             any = true;
-            for task in &woken {
-                self.poll(task);
-            }
         }
     }
 
@@ -71,15 +71,32 @@ impl ManualExecutor {
         lock(&self.tasks).len()
     }
 
-    fn poll(&self, spawned: &Arc<Spawned>) {
-        let Some(mut task) = lock(&spawned.task).take() else {
-            return;
-        };
-        let waker = Waker::from(Arc::clone(&spawned.woken));
-        match Pin::new(&mut task).poll(&mut Context::from_waker(&waker)) {
-            Poll::Pending => *lock(&spawned.task) = Some(task),
-            Poll::Ready(()) => lock(&self.tasks).retain(|other| !Arc::ptr_eq(other, spawned)),
+    fn poll_woken(&self, spawned: &Arc<Spawned>) -> bool {
+        // A task that is being polled right now keeps its wake for later.
+        let Some(mut task) = lock(&spawned.task).take() else { return false };
+        if !spawned.woken.take() {
+            *lock(&spawned.task) = Some(task);
+            return false;
         }
+        let gone = Gone { executor: self, spawned };
+        let waker = Waker::from(Arc::clone(&spawned.woken));
+        if task.as_mut().poll(&mut Context::from_waker(&waker)).is_pending() {
+            *lock(&spawned.task) = Some(task);
+            std::mem::forget(gone);
+        }
+        true
+    }
+}
+
+/// Takes a task off the list when it has ended, or panicked.
+struct Gone<'a> {
+    executor: &'a ManualExecutor,
+    spawned: &'a Arc<Spawned>,
+}
+
+impl Drop for Gone<'_> {
+    fn drop(&mut self) {
+        lock(&self.executor.tasks).retain(|other| !Arc::ptr_eq(other, self.spawned));
     }
 }
 
@@ -87,7 +104,8 @@ impl Spawner for ManualExecutor {
     fn spawn(&self, task: Task) {
         let spawned = Arc::new(Spawned { woken: Arc::default(), task: Mutex::new(Some(task)) });
         lock(&self.tasks).push(Arc::clone(&spawned));
-        self.poll(&spawned);
+        Wake::wake_by_ref(&spawned.woken);
+        self.poll_woken(&spawned);
     }
 }
 
