@@ -58,8 +58,9 @@ impl Attempt {
 
     /// The number of this attempt in the whole execution, in the order in which attempts start:
     /// 0, 1, 2, ... It is never repeated, however retries and hedges nest, as long as the calls
-    /// share an [`AttemptCounter`], so it can key idempotency. Without one it equals
-    /// [`hedge_number`](Attempt::hedge_number).
+    /// share an [`AttemptCounter`], so it can key idempotency. A hedge takes its number when its
+    /// turn has come: one that then does not start leaves a gap, and one that waits for a hook
+    /// keeps its place. Without a counter it equals [`hedge_number`](Attempt::hedge_number).
     pub fn number(&self) -> u32 {
         self.number
     }

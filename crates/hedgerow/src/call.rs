@@ -136,16 +136,20 @@ impl<P, F, R> HedgedCall<P, F, R> {
     }
 }
 
-/// What outcomes mean. Each setter replaces what an earlier one of the same name said.
+/// A client's own rules.
+impl<P, F> HedgedCall<P, F, Defaults> {
+    /// Judges outcomes by these rules. Said first: the setters below refine them.
+    pub fn rules<S>(self, rules: S) -> HedgedCall<P, F, S> {
+        self.with(|_| rules)
+    }
+}
+
+/// What outcomes mean. Hooks add up, in the order in which they are set; every other setter replaces
+/// what an earlier one of the same name said.
 impl<P, F, R> HedgedCall<P, F, R> {
     fn with<S>(self, wrap: impl FnOnce(R) -> S) -> HedgedCall<P, F, S> {
         let Self { policy, work, rules, extras } = self;
         HedgedCall { policy, work, rules: wrap(rules), extras }
-    }
-
-    /// Replaces the rules as a whole.
-    pub fn rules<S>(self, rules: S) -> HedgedCall<P, F, S> {
-        self.with(|_| rules)
     }
 
     /// Which outcomes are worth another attempt; all others decide the call. Values may be, too: a

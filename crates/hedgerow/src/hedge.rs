@@ -1,7 +1,7 @@
 //! The policy that people keep: `Hedge`.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use hedgerow_core::latency::{Learner, Learning};
@@ -51,8 +51,8 @@ pub struct Hedge {
     clock: Option<Arc<dyn Clock>>,
     /// Derived from the rest: a call may take the fast path.
     plain: bool,
-    /// What the learner's time is counted from.
-    epoch: Option<Instant>,
+    /// What the learner's time is counted from: the first moment that it was told.
+    epoch: Option<Arc<OnceLock<Instant>>>,
 }
 
 impl Default for Hedge {
@@ -125,7 +125,7 @@ impl Hedge {
     pub fn learning(mut self, learning: Learning) -> Self {
         let load = literal(ExtraLoad::at_most_one(learning.load));
         self.policy.learner = Some(Arc::new(Learner::new(learning)));
-        self.epoch = Some(Instant::now());
+        self.epoch = Some(Arc::default());
         self.budget(Arc::new(RatioBudget::new(load)))
     }
 
@@ -240,7 +240,8 @@ impl Hedge {
 
     /// Lets the learner look at what came, if it is time to.
     pub(crate) fn tick(&self, learner: &Learner, now: Instant) {
-        if let Some(epoch) = self.epoch {
+        if let Some(epoch) = &self.epoch {
+            let epoch = *epoch.get_or_init(|| now);
             learner.tick(Moment::from(now.saturating_duration_since(epoch)));
         }
     }

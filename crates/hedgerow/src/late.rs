@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use hedgerow_core::{Event, Moment, Observer};
@@ -16,11 +17,16 @@ pub(crate) struct Late {
     /// What the call's moments are counted from.
     pub(crate) origin: Instant,
     pub(crate) started: Moment,
+    /// It has told already.
+    pub(crate) told: AtomicBool,
 }
 
 impl Late {
-    /// The attempt has ended.
+    /// The attempt has ended. Told once, whoever sees it first.
     pub(crate) fn tell(&self, attempt: u8) {
+        if self.told.swap(true, Ordering::AcqRel) {
+            return;
+        }
         let now = or_tokio(self.clock.as_ref()).now().saturating_duration_since(self.origin);
         let now = Moment::from(now);
         self.observer.event(&Event::late(self.call, attempt, now, now.since(self.started)));

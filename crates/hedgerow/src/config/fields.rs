@@ -3,7 +3,7 @@
 use hedgerow_core::InvalidOption;
 
 use super::value::{Value, brief};
-use super::{ConfigError, HedgeConfig};
+use super::{ConfigError, HedgeConfig, Mistakes};
 
 /// How many unknown keys are told one by one; past that the file is not what it should be.
 const TOLD: usize = 10;
@@ -38,7 +38,7 @@ pub struct Fields<'a> {
     known: Vec<&'static str>,
     /// Known too, but never worth a hint where no key is near.
     misplaced: Vec<&'static str>,
-    mistakes: Vec<InvalidOption>,
+    mistakes: Mistakes,
 }
 
 impl<'a> Fields<'a> {
@@ -50,7 +50,8 @@ impl<'a> Fields<'a> {
     pub fn new(value: &'a Value) -> Result<Self, ConfigError> {
         match value {
             Value::Table(entries) => {
-                Ok(Self { entries, known: Vec::new(), misplaced: Vec::new(), mistakes: Vec::new() })
+                let mistakes = Mistakes::default();
+                Ok(Self { entries, known: Vec::new(), misplaced: Vec::new(), mistakes })
             }
             _ => Err(value.refused("write keys and their values")),
         }
@@ -66,12 +67,12 @@ impl<'a> Fields<'a> {
         let mut given = self.given(key);
         let value = given.next()?;
         if let Some(again) = given.next() {
-            self.add(again.refused("given twice; leave one out").within(key));
+            self.mistakes.add(again.refused("given twice; leave one out"), key);
         }
         match read(value) {
             Ok(value) => Some(value),
             Err(error) => {
-                self.add(error.within(key));
+                self.mistakes.add(error, key);
                 None
             }
         }
@@ -85,8 +86,8 @@ impl<'a> Fields<'a> {
         read: impl FnOnce(&'a Value) -> Result<T, ConfigError>,
     ) -> Option<T> {
         if self.given(key).next().is_none() {
-            let missing = InvalidOption::new(key, "", format!("missing; {remedy}"));
-            self.add(missing.into());
+            let missing = InvalidOption::new("", "", format!("missing; {remedy}"));
+            self.mistakes.add(missing.into(), key);
         }
         self.take(key, read)
     }
@@ -95,7 +96,7 @@ impl<'a> Fields<'a> {
     pub fn misplaced(&mut self, keys: &[&'static str], remedy: &str) {
         for key in keys {
             for value in self.given(key) {
-                self.add(value.refused(remedy).within(key));
+                self.mistakes.add(value.refused(remedy), key);
             }
         }
         self.misplaced.extend(keys);
@@ -123,22 +124,14 @@ impl<'a> Fields<'a> {
                 Some(nearest) => format!("did you mean {nearest}?"),
                 None => one_of(self.known.iter().copied()),
             };
-            let refused = value.refused(format!("unknown key; {hint}"));
-            self.add(refused.within(&shown(name)));
+            self.mistakes.add(value.refused(format!("unknown key; {hint}")), shown(name));
         }
         if more > 0 {
             let remedy = "unknown too; is this the right file?";
-            self.add(InvalidOption::new(format!("{more} more keys"), "", remedy).into());
+            let mistake = InvalidOption::new("", "", remedy);
+            self.mistakes.add(mistake.into(), format_args!("{more} more keys"));
         }
-        if self.mistakes.is_empty() {
-            Ok(whole)
-        } else {
-            Err(ConfigError { mistakes: self.mistakes })
-        }
-    }
-
-    fn add(&mut self, error: ConfigError) {
-        self.mistakes.extend(error.mistakes);
+        self.mistakes.unless_any(whole)
     }
 }
 

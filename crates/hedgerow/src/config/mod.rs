@@ -158,25 +158,70 @@ impl Serialize for HedgeConfig {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigError {
     mistakes: Vec<InvalidOption>,
+    untold: usize,
 }
 
 impl ConfigError {
-    /// The mistakes, in the order in which they were found.
+    /// The first mistakes, in the order in which they were found: 20 at most.
     pub fn mistakes(&self) -> &[InvalidOption] {
         &self.mistakes
+    }
+
+    /// How many more mistakes there are.
+    pub fn untold(&self) -> usize {
+        self.untold
     }
 
     /// The same, said of something inside a larger whole; see [`InvalidOption::within`].
     #[must_use]
     pub fn within(self, place: &str) -> Self {
         let mistakes = self.mistakes.into_iter();
-        Self { mistakes: mistakes.map(|mistake| mistake.within(place)).collect() }
+        let mistakes = mistakes.map(|mistake| mistake.within(place)).collect();
+        Self { mistakes, untold: self.untold }
     }
 }
 
 impl From<InvalidOption> for ConfigError {
     fn from(mistake: InvalidOption) -> Self {
-        Self { mistakes: vec![mistake] }
+        Self { mistakes: vec![mistake], untold: 0 }
+    }
+}
+
+/// Mistakes while they are found. Those past the first are counted and not kept: a file can hold
+/// millions, each of which takes more room than what it is about.
+#[derive(Debug, Default)]
+struct Mistakes {
+    told: Vec<InvalidOption>,
+    untold: usize,
+}
+
+impl Mistakes {
+    /// How many are kept.
+    const KEPT: usize = 20;
+
+    fn is_empty(&self) -> bool {
+        self.told.is_empty()
+    }
+
+    /// Adds those of a part; `place` says which part it is.
+    fn add(&mut self, error: ConfigError, place: impl fmt::Display) {
+        let found = error.mistakes.len();
+        let room = found.min(Self::KEPT.saturating_sub(self.told.len()));
+        self.untold += found - room + error.untold;
+        if room > 0 {
+            let place = place.to_string();
+            let first = error.mistakes.into_iter().take(room);
+            self.told.extend(first.map(|mistake| mistake.within(&place)));
+        }
+    }
+
+    /// The whole, unless something is wrong with it.
+    fn unless_any<T>(self, whole: T) -> Result<T, ConfigError> {
+        if self.is_empty() {
+            Ok(whole)
+        } else {
+            Err(ConfigError { mistakes: self.told, untold: self.untold })
+        }
     }
 }
 
@@ -187,7 +232,11 @@ impl fmt::Display for ConfigError {
             let separator = if index == 0 { "" } else { "\n" };
             write!(f, "{separator}{mistake}")?;
         }
-        Ok(())
+        match self.untold {
+            0 => Ok(()),
+            1 => f.write_str("\nand 1 more mistake"),
+            more => write!(f, "\nand {more} more mistakes"),
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use hedgerow_core::{InvalidOption, text};
 
-use super::{ConfigError, fields};
+use super::{ConfigError, Mistakes, fields};
 
 /// How much of a refused value an error repeats.
 const SHOWN: usize = 60;
@@ -121,7 +121,8 @@ impl Value {
     ///
     /// # Errors
     ///
-    /// Refuses what is no list, and tells the mistakes of all entries.
+    /// Refuses what is no list, and tells the mistakes of all entries; those past the first are
+    /// counted.
     pub fn list<T>(
         &self,
         mut read: impl FnMut(&Self) -> Result<T, ConfigError>,
@@ -129,15 +130,16 @@ impl Value {
         let Self::List(entries) = self else {
             return Err(self.refused("write a list in brackets"));
         };
-        let mut list = Vec::with_capacity(entries.len());
-        let mut mistakes = Vec::new();
+        let mut list = Vec::new();
+        let mut mistakes = Mistakes::default();
         for (index, entry) in entries.iter().enumerate() {
             match read(entry) {
-                Ok(entry) => list.push(entry),
-                Err(error) => mistakes.extend(error.within(&format!("[{index}]")).mistakes),
+                Ok(entry) if mistakes.is_empty() => list.push(entry),
+                Ok(_) => {}
+                Err(error) => mistakes.add(error, format_args!("[{index}]")),
             }
         }
-        if mistakes.is_empty() { Ok(list) } else { Err(ConfigError { mistakes }) }
+        mistakes.unless_any(list)
     }
 
     /// The text, or the number as a text; empty for what is neither, or longer than any figure.

@@ -57,15 +57,16 @@ where
         };
         *self.as_mut().project().polling = None;
         if let Some(Poll::Ready(caught)) = polled {
+            // The outcome is safe before the attempt's destructor runs, which may panic.
+            self.as_mut().take(parts.hedge, parts.rules, attempt, caught, now);
             match attempt {
                 0 => parts.primary.set(Primary::Absent),
-                _ => self.as_mut().project().slots.clear(attempt),
+                _ => self.project().slots.clear(attempt),
             }
-            self.take(parts.hedge, parts.rules, attempt, caught, now);
         }
     }
 
-    /// An attempt ended: judges its outcome, and keeps or discards it.
+    /// An attempt ended: judges its outcome.
     pub(super) fn take(
         self: Pin<&mut Self>,
         hedge: &Hedge,
@@ -74,16 +75,28 @@ where
         caught: Caught<Fut::Value, Fut::Error>,
         now: Moment,
     ) {
-        let this = self.project();
-        let policy = hedge.policy();
-        let late = this.call.decision().is_some();
         let verdict = match &caught {
             Err(_) => Verdict::PANICKED,
             // Nobody asks what a discarded outcome is worth.
-            Ok(_) if late => Verdict::ACCEPTED,
-            Ok(outcome) => judge(rules, attempt, outcome, policy.hedge_rejections),
+            Ok(_) if self.call.decision().is_some() => Verdict::ACCEPTED,
+            Ok(outcome) => judge(rules, attempt, outcome, hedge.policy().hedge_rejections),
         };
-        let decides = this.call.finished(policy, attempt, verdict, now);
+        self.keep(hedge, rules, attempt, caught, verdict, now);
+    }
+
+    /// An attempt ended and was judged: keeps its outcome, or discards it.
+    pub(super) fn keep(
+        self: Pin<&mut Self>,
+        hedge: &Hedge,
+        rules: &mut R,
+        attempt: u8,
+        caught: Caught<Fut::Value, Fut::Error>,
+        verdict: Verdict,
+        now: Moment,
+    ) {
+        let this = self.project();
+        let late = this.call.decision().is_some();
+        let decides = this.call.finished(hedge.policy(), attempt, verdict, now);
         match caught {
             Ok(outcome) if decides => *this.outcome = Some(outcome),
             Ok(outcome) if late => rules.on_discard(Discarded::new(attempt, outcome)),

@@ -8,18 +8,18 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
-use hedgerow_core::Delay;
 use hedgerow_core::latency::Record;
+use hedgerow_core::{Delay, Verdict};
 use pin_project_lite::pin_project;
 
 use super::Work;
-use super::leave::{Abandoned, Ending, discard_all};
+use super::leave::{Abandoned, Ending, FirstPanic, discard_all};
 use super::race::{Parts, Race, clock_of};
 use super::slots::Primary;
 use crate::attempt::Attempt;
 use crate::extras::Extras;
 use crate::hedge::Hedge;
-use crate::rules::{NextHedge, Rules, judge};
+use crate::rules::{Discarded, NextHedge, Rules, judge};
 
 /// Longer than this is never: a timer that far away would only overflow something.
 const LONGEST_WAIT: Duration = Duration::from_secs(1 << 32);
@@ -73,8 +73,8 @@ pin_project! {
     {
         // The first hedge is due when it ends.
         Waiting { #[pin] sleep: tokio::time::Sleep, delay: Duration, draw: u64 },
-        // No delay starts a hedge; where somebody learns, this is when the primary started.
-        Alone { started: Option<Instant> },
+        // No delay starts a hedge: this is when the primary started.
+        Alone { started: Instant },
         // There is something to decide.
         Racing { race: Pin<Box<Race<Fut, R>>> },
         // The race is over.
@@ -155,17 +155,18 @@ where
         ending.map_or_else(|panic| resume_unwind(panic), Poll::Ready)
     }
 
-    /// Whether the primary's outcome, come while nothing else ran, is the answer.
+    /// Judges the primary's outcome, come while nothing else ran: if it is not handled, it is the
+    /// answer.
     #[inline]
-    fn accepts(self: Pin<&mut Self>, outcome: &Result<Fut::Value, Fut::Error>) -> bool {
+    fn judge(self: Pin<&mut Self>, outcome: &Result<Fut::Value, Fut::Error>) -> Verdict {
         let mut this = self.project();
         let policy = (*this.policy).borrow().policy();
-        if judge(this.rules, 0, outcome, policy.hedge_rejections).handled {
-            return false;
+        let verdict = judge(this.rules, 0, outcome, policy.hedge_rejections);
+        if !verdict.handled {
+            policy.completed();
+            this.primary.set(Primary::Absent);
         }
-        policy.completed();
-        this.primary.set(Primary::Absent);
-        true
+        verdict
     }
 
     /// The primary is pending: registers the waker with the timer, which is made at its first
@@ -199,7 +200,12 @@ where
         let delay = if policy.policy().max_hedges.get() == 0 {
             Delay::OnFailure
         } else {
-            let asked = this.rules.delay(&NextHedge::new(&Attempt::plain(1), None));
+            let next = Attempt::plain(1);
+            let ask = || this.rules.delay(&NextHedge::new(&next, None));
+            let asked = catch_unwind(AssertUnwindSafe(ask)).unwrap_or_else(|panic| {
+                this.primary.set(Primary::Absent);
+                resume_unwind(panic)
+            });
             asked.unwrap_or_else(|| policy.policy().delay(1, draw))
         };
         let rest = match delay {
@@ -211,10 +217,7 @@ where
             Delay::After(delay) if delay <= LONGEST_WAIT => {
                 Rest::Waiting { sleep: tokio::time::sleep(delay), delay, draw }
             }
-            Delay::After(_) | Delay::OnFailure => {
-                let learns = policy.learner().is_some();
-                Rest::Alone { started: learns.then(|| clock_of(policy).now()) }
-            }
+            Delay::After(_) | Delay::OnFailure => Rest::Alone { started: clock_of(policy).now() },
         };
         this.rest.set(Some(rest));
     }
@@ -224,6 +227,7 @@ where
     fn fail(
         mut self: Pin<&mut Self>,
         outcome: Result<Fut::Value, Fut::Error>,
+        verdict: Verdict,
         first: bool,
         cx: &mut Context<'_>,
     ) -> Progress {
@@ -232,7 +236,7 @@ where
         this.primary.set(Primary::Absent);
         let asked = if first { None } else { Some(Delay::OnFailure) };
         let mut race = begin_race(policy, this.rest.as_mut(), asked);
-        race.as_mut().primary_failed(policy, this.rules, outcome);
+        race.as_mut().primary_failed(policy, this.rules, outcome, verdict);
         this.rest.set(Some(Rest::Racing { race }));
         self.race(cx)
     }
@@ -243,10 +247,23 @@ where
             return Progress::Pending;
         };
         let mut this = self.project();
-        let outcome = ending.result.or_else(|| this.rules.cancelled().map(Err));
-        discard_all(this.rules, ending.failures);
+        let mut outcome = ending.result;
+        let number = ending.attempt.unwrap_or(0);
+        let mut panics = FirstPanic::default();
+        panics.catch(|| discard_all(this.rules, ending.failures));
+        if outcome.is_none() {
+            panics.catch(|| outcome = this.rules.cancelled().map(Err));
+        }
+        if panics.is_some() {
+            // Nobody will see the outcome either.
+            let outcome = outcome.take().map(|outcome| Discarded::new(number, outcome));
+            if let Some(outcome) = outcome {
+                panics.catch(|| this.rules.on_discard(outcome));
+            }
+            panics.resume();
+        }
         let Some(outcome) = outcome else {
-            unreachable!("only a call with a token is cancelled, and it has an error");
+            unreachable!("a call with a token has an error for when it fires");
         };
         this.rest.set(Some(Rest::Answered { outcome: Some(outcome) }));
         Progress::Answered
@@ -299,7 +316,7 @@ where
     let Some(learner) = policy.learner() else { return };
     let started = match rest {
         Rest::Waiting { sleep, delay, .. } => sleep.deadline().into_std().checked_sub(*delay),
-        Rest::Alone { started } => *started,
+        Rest::Alone { started } => Some(*started),
         _ => None,
     };
     if let Some(started) = started {
@@ -328,7 +345,7 @@ where
             Race::resumed(policy, started, Some(Delay::After(*delay)), *draw)
         }
         Some(RestProj::Alone { started }) => {
-            Race::resumed(policy, started.unwrap_or_else(now), asked, policy.policy().draw())
+            Race::resumed(policy, *started, asked, policy.policy().draw())
         }
         _ => Race::resumed(policy, now(), asked, policy.policy().draw()),
     }
@@ -357,7 +374,8 @@ where
         };
         let progress = match primary.map(|primary| primary.poll(cx)) {
             Some(Poll::Ready(outcome)) => {
-                if self.as_mut().accepts(&outcome) {
+                let verdict = self.as_mut().judge(&outcome);
+                if !verdict.handled {
                     if first {
                         self.at_once();
                     } else {
@@ -365,7 +383,7 @@ where
                     }
                     return Poll::Ready(outcome);
                 }
-                self.as_mut().fail(outcome, first, cx)
+                self.as_mut().fail(outcome, verdict, first, cx)
             }
             Some(Poll::Pending) => self.as_mut().wait(first, cx),
             None => self.as_mut().race(cx),

@@ -8,7 +8,7 @@ use hedgerow_core::{Losers, Moment, Origin};
 
 use super::Work;
 use super::race::{ActionOf, Held, Parts, Race};
-use super::slots::Hedging;
+use super::slots::{Hedging, caught};
 use crate::attempt::{Attempt, AttemptCounter};
 use crate::rules::{NextAction, NextHedge, Rules};
 
@@ -75,15 +75,20 @@ where
             }
             this.attempts.push(attempt.clone());
         }
-        this.call.started(parts.hedge.policy(), now);
+        let policy = parts.hedge.policy();
+        this.call.started(policy, now);
         *this.polling = Some(number);
         match action {
-            NextAction::Repeat if number == 0 => {
-                parts.primary.as_mut().start((parts.work)(attempt));
-            }
-            NextAction::Repeat => {
-                this.slots.put(number, Hedging::Repeat { work: (parts.work)(attempt) });
-            }
+            NextAction::Repeat => match caught(policy.panics, || (parts.work)(attempt)) {
+                Ok(work) if number == 0 => {
+                    parts.primary.as_mut().start(work);
+                }
+                Ok(work) => this.slots.put(number, Hedging::Repeat { work }),
+                Err(panic) => {
+                    *this.polling = None;
+                    return self.take(parts.hedge, parts.rules, number, Err(panic), now);
+                }
+            },
             NextAction::Run(action) => this.slots.put(number, Hedging::Run { action }),
             NextAction::Answer(outcome) => {
                 this.slots.put(number, Hedging::Answer { outcome: Some(outcome) });

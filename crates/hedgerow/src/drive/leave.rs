@@ -4,6 +4,8 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::task::Context;
 
 use hedgerow_core::{Decision, Event, Gate, Losers, Moment};
 
@@ -44,14 +46,23 @@ where
     R: Rules<Fut::Value, Fut::Error>,
 {
     /// The decision is made: tells the losers, and drops those that nobody waits for (E12).
-    pub(super) fn release<F>(mut self: Pin<&mut Self>, parts: &mut Parts<'_, F, Fut, R>) {
+    pub(super) fn release<F>(
+        mut self: Pin<&mut Self>,
+        parts: &mut Parts<'_, F, Fut, R>,
+        cx: &mut Context<'_>,
+    ) {
         self.as_mut().tell_losers(parts.hedge, &parts.primary);
         let joins = matches!(parts.hedge.policy().losers, Losers::Join { .. });
-        if !joins {
+        if joins {
+            // A loser that was not polled in this turn may have ended already, and will not wake
+            // anybody again.
+            if (0..self.call.started_attempts()).any(|attempt| self.call.is_running(attempt)) {
+                cx.waker().wake_by_ref();
+            }
+        } else {
             self.as_mut().drop_attempts(parts.primary.as_mut());
         }
-        let this = self.project();
-        *this.held = None;
+        self.drop_held();
     }
 
     /// Fires the tokens of the attempts that are still held, or lets them go on without the call.
@@ -76,6 +87,7 @@ where
                     clock: hedge.own_clock().cloned(),
                     origin: *this.origin,
                     started: this.call.started_at(number).unwrap_or(Moment::ZERO),
+                    told: AtomicBool::new(false),
                 };
                 // Set once: an attempt is let go once.
                 let _ = shared.late.set(late);
@@ -88,20 +100,17 @@ where
     /// Drops every attempt that is still held, in launch order, each even if another one's
     /// destructor panics.
     fn drop_attempts(mut self: Pin<&mut Self>, mut primary: Pin<&mut Primary<Fut>>) {
-        let mut panic = None;
+        let mut panics = FirstPanic::default();
         if primary.is_running() {
-            panic = catch_unwind(AssertUnwindSafe(|| primary.set(Primary::Absent))).err();
+            panics.catch(|| primary.set(Primary::Absent));
         }
         for hedge in 1..self.call.started_attempts() {
             if self.slots.holds(hedge) {
                 let slots = self.as_mut().project().slots;
-                let dropped = catch_unwind(AssertUnwindSafe(|| slots.clear(hedge)));
-                panic = panic.or(dropped.err());
+                panics.catch(|| slots.clear(hedge));
             }
         }
-        if let Some(panic) = panic {
-            resume_unwind(panic);
-        }
+        panics.resume();
     }
 
     /// The call is over: chooses what to return.
@@ -148,6 +157,10 @@ where
     }
 
     /// The call ends without an outcome.
+    ///
+    /// Every step runs, whatever an earlier one panics with: observers, wakers, destructors and
+    /// hooks are the caller's code. The first panic goes on, unless another one is on its way
+    /// already: that one must be neither replaced nor turned into an abort of the program.
     #[cold]
     #[inline(never)]
     pub(super) fn abandon(
@@ -157,28 +170,67 @@ where
         rules: &mut R,
         primary: Pin<&mut Primary<Fut>>,
     ) {
-        self.as_mut().tell_losers(hedge, &primary);
+        let mut panics = FirstPanic::default();
+        panics.catch(|| self.as_mut().tell_losers(hedge, &primary));
+        panics.catch(|| self.as_mut().drop_held());
         let this = self.as_mut().project();
-        *this.held = None;
         let policy = hedge.policy();
-        let now =
-            if policy.observer.is_some() { moment(hedge, *this.origin) } else { Moment::ZERO };
-        match why {
-            Abandoned::Panicked => this.call.abort(policy, this.polling.take(), now),
-            Abandoned::Dropped => this.call.dropped(policy, now),
+        let timed = policy.observer.is_some() || policy.learner.is_some();
+        let mut now = Moment::ZERO;
+        if timed {
+            panics.catch(|| now = moment(hedge, *this.origin));
         }
         let winner = this.outcome.take().zip(this.call.decision());
+        let culprit = this.polling.take();
+        panics.catch(|| match why {
+            Abandoned::Panicked => this.call.abort(policy, culprit, now),
+            Abandoned::Dropped => this.call.dropped(policy, now),
+        });
         let mut failures = std::mem::take(this.failures);
         if let Some((outcome, Decision::Accepted(attempt))) = winner {
             failures.push(Failure::new(attempt, now, Ok(outcome)));
         }
-        let dropped = catch_unwind(AssertUnwindSafe(|| self.drop_attempts(primary)));
-        let discarded = catch_unwind(AssertUnwindSafe(|| discard_all(rules, failures)));
-        // A second panic must not take the place of the first, nor abort the program.
-        if let Some(panic) = dropped.err().or(discarded.err())
-            && why == Abandoned::Dropped
-            && !std::thread::panicking()
-        {
+        panics.catch(|| self.as_mut().drop_attempts(primary));
+        panics.catch(|| discard_all(rules, failures));
+        if why == Abandoned::Dropped && !std::thread::panicking() {
+            panics.resume();
+        }
+    }
+
+    /// Drops a hedge that waits for its hook: it never starts, and whoever has its token is told.
+    pub(super) fn drop_held(self: Pin<&mut Self>) {
+        if let Some(held) = self.project().held.take() {
+            let shared = held.attempt.shared().map(Arc::clone);
+            drop(held);
+            if let Some(shared) = shared {
+                shared.token.cancel();
+            }
+        }
+    }
+}
+
+/// Runs steps one after the other, and keeps the first panic.
+#[derive(Default)]
+pub(super) struct FirstPanic(Option<Box<dyn Any + Send>>);
+
+impl FirstPanic {
+    pub(super) fn catch(&mut self, step: impl FnOnce()) {
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(step)) {
+            match &self.0 {
+                None => self.0 = Some(panic),
+                // A payload's destructor may panic, too: let it be.
+                Some(_) => std::mem::forget(panic),
+            }
+        }
+    }
+
+    pub(super) fn is_some(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// Lets the first panic go on, if there was one.
+    pub(super) fn resume(self) {
+        if let Some(panic) = self.0 {
             resume_unwind(panic);
         }
     }
@@ -198,16 +250,14 @@ fn choose<T, E, R: Rules<T, E>>(
 
 /// Hands every outcome to `on_discard`; a panic of the hook goes on after all were handed over.
 pub(crate) fn discard_all<T, E, R: Rules<T, E>>(rules: &mut R, failures: Vec<Failure<T, E>>) {
-    let mut first_panic: Option<Box<dyn Any + Send>> = None;
+    let mut panics = FirstPanic::default();
     for failure in failures {
-        let number = failure.hedge_number();
-        let Ok(outcome) = failure.into_caught() else {
-            continue;
-        };
-        let discard = AssertUnwindSafe(|| rules.on_discard(Discarded::new(number, outcome)));
-        first_panic = first_panic.or(catch_unwind(discard).err());
+        panics.catch(|| {
+            let number = failure.hedge_number();
+            if let Ok(outcome) = failure.into_caught() {
+                rules.on_discard(Discarded::new(number, outcome));
+            }
+        });
     }
-    if let Some(panic) = first_panic {
-        resume_unwind(panic);
-    }
+    panics.resume();
 }

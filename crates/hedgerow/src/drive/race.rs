@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-use hedgerow_core::{Call, Delay, Losers, Moment, Step, Terms};
+use hedgerow_core::{Call, Delay, Losers, Moment, Step, Terms, Verdict};
 use pin_project_lite::pin_project;
 use tokio_util::sync::WaitForCancellationFutureOwned;
 
@@ -169,9 +169,10 @@ where
         hedge: &Hedge,
         rules: &mut R,
         outcome: Result<Fut::Value, Fut::Error>,
+        verdict: Verdict,
     ) {
         let now = moment(hedge, self.origin);
-        self.take(hedge, rules, 0, Ok(outcome), now);
+        self.keep(hedge, rules, 0, Ok(outcome), verdict, now);
     }
 
     /// One turn: what ended, who cancelled, what is next (E3, E4).
@@ -198,12 +199,14 @@ where
         self.as_mut().poll_hook(&mut parts, now, cx);
         loop {
             let policy = parts.hedge.policy();
+            // An attempt, or a hook, may have cancelled the call it belongs to.
+            self.as_mut().poll_cancelled(parts.hedge, now, cx);
             match self.as_mut().project().call.step(policy, now) {
                 Step::AskDelay { hedge } => self.as_mut().ask_delay(&mut parts, hedge),
                 Step::Start { attempt, origin } => {
                     self.as_mut().prepare(&mut parts, attempt, origin, now, cx);
                 }
-                Step::Release => self.as_mut().release(&mut parts),
+                Step::Release => self.as_mut().release(&mut parts, cx),
                 Step::Finish(decision) => {
                     return Poll::Ready(self.finish(&mut parts, decision));
                 }
@@ -239,12 +242,15 @@ where
     {
         let this = self.as_mut().project();
         if this.call.decision().is_some() {
-            *this.held = None;
+            self.drop_held();
         } else if let Some(held) = this.held
             && held.hook.as_mut().poll(cx).is_ready()
-            && let Some(held) = this.held.take()
         {
-            self.begin(parts, held.attempt, held.action, now, cx);
+            if !this.call.still_wanted(parts.hedge.policy(), now) {
+                self.drop_held();
+            } else if let Some(held) = this.held.take() {
+                self.begin(parts, held.attempt, held.action, now, cx);
+            }
         }
     }
 

@@ -138,6 +138,17 @@ impl<H> Slots<H> {
     }
 }
 
+/// Does something for an attempt; a panic is caught if it is to count as a failure.
+pub(super) fn caught<V>(
+    panics: Panics,
+    work: impl FnOnce() -> V,
+) -> Result<V, Box<dyn Any + Send>> {
+    match panics {
+        Panics::Propagate => Ok(work()),
+        Panics::AsFailure => catch_unwind(AssertUnwindSafe(work)),
+    }
+}
+
 /// Polls an attempt; a panic is caught if it is to count as a failure.
 pub(super) fn poll_caught<F, T, E>(
     attempt: Pin<&mut F>,
@@ -147,11 +158,8 @@ pub(super) fn poll_caught<F, T, E>(
 where
     F: Future<Output = Result<T, E>>,
 {
-    match panics {
-        Panics::Propagate => attempt.poll(cx).map(Ok),
-        Panics::AsFailure => match catch_unwind(AssertUnwindSafe(|| attempt.poll(cx))) {
-            Ok(polled) => polled.map(Ok),
-            Err(panic) => Poll::Ready(Err(panic)),
-        },
+    match caught(panics, || attempt.poll(cx)) {
+        Ok(polled) => polled.map(Ok),
+        Err(panic) => Poll::Ready(Err(panic)),
     }
 }

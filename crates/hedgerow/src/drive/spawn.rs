@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::future::Future;
-use std::panic::resume_unwind;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
@@ -179,12 +179,18 @@ where
 
 impl<Fut: Work, R: Rules<Fut::Value, Fut::Error>> Drop for SpawnedAttempt<Fut, R> {
     fn drop(&mut self) {
-        if let State::Running(outcome) = &mut self.state {
-            // The task stops when it sees this, unless it is detached.
-            outcome.close();
-            if let Ok(caught) = outcome.try_recv() {
-                too_late(caught, &self.attempt, &self.rules);
+        match std::mem::replace(&mut self.state, State::Over) {
+            State::Running(mut outcome) => {
+                // The task stops when it sees this, unless it is detached.
+                outcome.close();
+                if let Ok(caught) = outcome.try_recv() {
+                    let told = ToldLate(&self.attempt);
+                    too_late(caught, &self.attempt, &self.rules);
+                    drop(told);
+                }
             }
+            State::Ready(work) => drop((ToldLate(&self.attempt), work)),
+            State::Over => {}
         }
     }
 }
@@ -205,27 +211,38 @@ async fn run<Fut, R>(
     Fut: Work,
     R: Rules<Fut::Value, Fut::Error>,
 {
-    let caught = {
-        let mut work = std::pin::pin!(work);
-        std::future::poll_fn(|cx| {
-            if !rules.detach && sender.poll_closed(cx).is_ready() {
-                return Poll::Ready(None);
-            }
-            poll_caught(work.as_mut(), Panics::AsFailure, cx).map(Some)
-        })
-        .await
-    };
+    let end = ToldLate(&attempt);
+    let mut work = Box::pin(work);
+    let mut caught = std::future::poll_fn(|cx| {
+        if !rules.detach && sender.poll_closed(cx).is_ready() {
+            return Poll::Ready(None);
+        }
+        poll_caught(work.as_mut(), Panics::AsFailure, cx).map(Some)
+    })
+    .await;
+    let dropped = catch_unwind(AssertUnwindSafe(|| drop(work)));
+    if let (Err(panic), Some(Ok(_))) = (dropped, &caught) {
+        caught = Some(Err(panic));
+    }
     if let Some(Err(caught)) = caught.map(|caught| sender.send(caught)) {
         too_late(caught, &attempt, &rules);
     }
+    drop(end);
 }
 
-/// The call was decided without this outcome: discards it, and tells the observer that a
-/// detached attempt has ended.
-fn too_late<T, E, R: Rules<T, E>>(caught: Caught<T, E>, attempt: &Attempt, rules: &SharedRules<R>) {
-    if let Some(late) = attempt.shared().and_then(|shared| shared.late.get()) {
-        late.tell(attempt.hedge_number());
+/// Tells of the end of a detached attempt, also if its task is dropped before it has ended.
+struct ToldLate<'a>(&'a Attempt);
+
+impl Drop for ToldLate<'_> {
+    fn drop(&mut self) {
+        if let Some(late) = self.0.shared().and_then(|shared| shared.late.get()) {
+            late.tell(self.0.hedge_number());
+        }
     }
+}
+
+/// The call was decided without this outcome: discards it.
+fn too_late<T, E, R: Rules<T, E>>(caught: Caught<T, E>, attempt: &Attempt, rules: &SharedRules<R>) {
     if let Ok(outcome) = caught {
         rules.lock().on_discard(Discarded::new(attempt.hedge_number(), outcome));
     }

@@ -95,7 +95,8 @@ pub trait Rules<T, E> {
     }
 
     /// Given every outcome that nobody will see, exactly once each: failures that are not
-    /// returned, and whatever a loser still returned after the decision.
+    /// returned, and whatever a loser still returned after the decision. (If other rules panic while
+    /// they look at an outcome, that outcome goes with the panic.)
     fn on_discard(&mut self, _discarded: Discarded<T, E>) {}
 
     /// The error of a call that its caller cancelled through a token. Set by

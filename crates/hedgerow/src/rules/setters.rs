@@ -1,8 +1,11 @@
 //! Rules made from closures: each type overrides one method of the rules it wraps.
 
 use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
 
 use hedgerow_core::Delay;
+use pin_project_lite::pin_project;
 
 use super::{Discarded, Judged, NextAction, NextHedge, Rules};
 use crate::failure::Failure;
@@ -120,8 +123,9 @@ where
     F: FnMut(&NextHedge<'_>),
 {
     fn on_hedge(&mut self, next: &NextHedge<'_>) -> Option<Self::Hook> {
+        let earlier = self.0.on_hedge(next);
         (self.1)(next);
-        self.0.on_hedge(next)
+        earlier
     }
 
     inherit!(Action Hook handle is_rejection exhausted next_action delay on_discard cancelled);
@@ -133,13 +137,37 @@ where
     F: FnMut(&NextHedge<'_>) -> H,
     H: Future<Output = ()>,
 {
-    type Hook = H;
+    type Hook = Both<R::Hook, H>;
 
-    fn on_hedge(&mut self, next: &NextHedge<'_>) -> Option<H> {
-        Some((self.1)(next))
+    fn on_hedge(&mut self, next: &NextHedge<'_>) -> Option<Self::Hook> {
+        let earlier = self.0.on_hedge(next);
+        Some(Both { earlier, later: (self.1)(next) })
     }
 
     inherit!(Action handle is_rejection exhausted next_action delay on_discard cancelled);
+}
+
+pin_project! {
+    /// Two hooks, one after the other.
+    pub struct Both<A, B> {
+        #[pin]
+        earlier: Option<A>,
+        #[pin]
+        later: B,
+    }
+}
+
+impl<A: Future<Output = ()>, B: Future<Output = ()>> Future for Both<A, B> {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let mut this = self.project();
+        if let Some(earlier) = this.earlier.as_mut().as_pin_mut() {
+            ready!(earlier.poll(cx));
+            this.earlier.set(None);
+        }
+        this.later.poll(cx)
+    }
 }
 
 impl<T, E, R, F> Rules<T, E> for DelayWith<R, F>

@@ -75,9 +75,13 @@ impl ReturnedKind {
     }
 }
 
-/// Milliseconds as people write them: whole where they are whole.
+/// Milliseconds as people write them: whole where they are whole, and exact everywhere.
 pub(super) fn millis(at: Moment) -> String {
-    format!("{}", at.as_millis_f64())
+    let (whole, rest) = (at.as_nanos() / 1_000_000, at.as_nanos() % 1_000_000);
+    let fraction = format!("{rest:06}");
+    let fraction = fraction.trim_end_matches('0');
+    let point = if fraction.is_empty() { "" } else { "." };
+    format!("{whole}{point}{fraction}")
 }
 
 impl TimelineEvent {

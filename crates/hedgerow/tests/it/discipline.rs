@@ -40,16 +40,8 @@ pub(crate) struct Strict {
 }
 
 impl Strict {
-    pub(crate) fn new(
-        work: impl Future<Output = Answer> + Send + 'static,
-        turns: &Turns,
-    ) -> Self {
-        Self {
-            work: Box::pin(work),
-            turns: turns.clone(),
-            latest: 0,
-            over: false,
-        }
+    pub(crate) fn new(work: impl Future<Output = Answer> + Send + 'static, turns: &Turns) -> Self {
+        Self { work: Box::pin(work), turns: turns.clone(), latest: 0, over: false }
     }
 }
 
@@ -69,15 +61,8 @@ impl Future for Strict {
 
 /// Policies whose calls take every path: fast, watched, with and without a timer, joining.
 fn policies() -> Vec<Hedge> {
-    let delays = [
-        Delay::Immediately,
-        Delay::After(ms(10)),
-        Delay::After(ms(25)),
-        Delay::OnFailure,
-    ];
-    let joins = Losers::Join {
-        grace: Some(ms(15)),
-    };
+    let delays = [Delay::Immediately, Delay::After(ms(10)), Delay::After(ms(25)), Delay::OnFailure];
+    let joins = Losers::Join { grace: Some(ms(15)) };
     delays
         .into_iter()
         .map(|delay| Hedge::default().delay(delay).max_hedges(3))
@@ -87,14 +72,8 @@ fn policies() -> Vec<Hedge> {
 }
 
 /// How an attempt of the next test may end.
-const ENDS: [Act; 6] = [
-    never(),
-    ok(0, "v"),
-    ok(10, "v"),
-    err(0, "e"),
-    err(10, "e"),
-    err(20, "fatal"),
-];
+const ENDS: [Act; 6] =
+    [never(), ok(0, "v"), ok(10, "v"), err(0, "e"), err(10, "e"), err(20, "fatal")];
 
 #[tokio::test(start_paused = true)]
 async fn an_attempt_is_polled_once_a_turn_and_never_after_it_ended() {

@@ -24,14 +24,16 @@ fn h46_setters_refuse_impossible_numbers() {
         refusal(|| hedged(async |_| Answer::Ok("a")).max_hedges(11)),
         refusal(|| Hedge::default().max_extra_load(-0.05)),
         refusal(|| Hedge::default().max_extra_load(f64::NAN)),
+        refusal(|| Hedge::default().max_extra_load(5.0)),
     ];
     let expected = [
         "total_attempts = 0: the primary counts too; use 1 for no hedging",
         "total_attempts = 12: use 1 to 11",
         "max_hedges = 11: at most 10 hedges may start; use 0 to 10",
         "max_hedges = 11: at most 10 hedges may start; use 0 to 10",
-        r#"max_extra_load = -0.05: use a ratio from 0 to 10, such as 0.05 or "5%""#,
-        r#"max_extra_load = NaN: use a ratio from 0 to 10, such as 0.05 or "5%""#,
+        r#"max_extra_load = -0.05: use more than 0 and at most 1, such as 0.05 or "5%""#,
+        r#"max_extra_load = NaN: use more than 0 and at most 1, such as 0.05 or "5%""#,
+        r#"max_extra_load = 5: use more than 0 and at most 1, such as 0.05 or "5%""#,
     ];
     assert_eq!(said, expected);
 }

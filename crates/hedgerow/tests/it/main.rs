@@ -1,5 +1,9 @@
 //! The behaviour of the async front, rule by rule. Time is virtual everywhere.
 
+/// How often attempts are polled.
+mod discipline;
+/// Engine rules that no scenario shows alone.
+mod e_rules;
 /// Attempts that block the thread.
 mod h_blocking;
 /// Losers that run on in the background.
@@ -28,6 +32,34 @@ mod h_properties;
 mod h_validation;
 /// The rules written down a second time, as an oracle for the engine.
 mod model;
+/// The future of a call: where it can go, what it borrows.
+mod moving;
+/// Scripted calls that keep account of everything they make.
+mod points_world;
+/// Budgets and durations as people write them.
+mod pr_budget;
+/// Losers and dropped calls stop everything.
+mod pr_cancel;
+/// One error names every failed attempt.
+mod pr_errors;
+/// Zero, one nanosecond and the longest duration there is.
+mod pr_extremes;
+/// Everything fails, in every order.
+mod pr_orders;
+/// Panics at every place of an attempt.
+mod pr_panics;
+/// Calls dropped at every await point.
+mod pr_points;
+/// Calls on many threads.
+mod pr_races;
+/// When attempts start and who answers.
+mod pr_start;
+/// `Hedge::abandoning`.
+mod presets_abandoning;
+/// `Hedge::strategy`.
+mod presets_strategy;
+/// `Hedge::structured`.
+mod presets_structured;
 /// Random policies and scripts: the fronts agree, and the invariants hold.
 mod properties;
 /// What the tests share.

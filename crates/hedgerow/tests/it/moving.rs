@@ -37,12 +37,7 @@ async fn a_call_can_move_to_another_task_before_its_hedge_is_due() {
         assert!(poll_once(call.as_mut()).is_pending());
         advance(ms(30)).await;
         assert_eq!(tokio::spawn(call).await.unwrap(), Ok("b"));
-        let expected = [
-            "A0 starts @0",
-            "A1 starts @50",
-            "A1 ends @70",
-            "A0 dropped @70",
-        ];
+        let expected = ["A0 starts @0", "A1 starts @50", "A1 ends @70", "A0 dropped @70"];
         assert_eq!(notes.lines(), expected);
     }
 }
@@ -149,22 +144,22 @@ const OVER: &str = "`Hedged` polled after completion";
 #[tokio::test(start_paused = true)]
 async fn a_call_that_is_polled_after_completion_says_so() {
     for hedge in crate::support::both(Hedge::after(ms(50))) {
-        for script in [
-            [ok(0, "a"), never()],
-            [ok(10, "a"), never()],
-            [never(), ok(20, "b")],
-            [err(10, "p"), err(10, "q")],
+        for (script, answer) in [
+            ([ok(0, "a"), never()], Ok("a")),
+            ([ok(10, "a"), never()], Ok("a")),
+            ([never(), ok(20, "b")], Ok("b")),
+            ([err(10, "p"), err(10, "q")], Err("p")),
         ] {
             let notes = Notes::new();
             let mut call = Box::pin(hedge.call(work(&notes, script)).into_future());
-            drop(call.as_mut().await);
+            assert_eq!(call.as_mut().await, answer);
             let lines = notes.lines();
             assert_eq!(caught(call.as_mut()).await, Err(OVER.to_owned()));
             assert_eq!(notes.lines(), lines, "nothing else happens");
 
             let call = hedge.call(work(&notes, script)).settle();
             let mut call = Box::pin(call.into_future());
-            drop(call.as_mut().await);
+            assert_eq!(call.as_mut().await.into_outcome(), Some(answer));
             let again = caught(call.as_mut()).await;
             assert_eq!(again.unwrap_err(), OVER);
         }

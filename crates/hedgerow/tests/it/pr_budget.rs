@@ -25,7 +25,8 @@ async fn pr_38_calls_pay_in_and_hedges_take_out() {
         (1.5, 3, 4),
         (0.0, 1_000, 0),
     ] {
-        let hedge = Hedge::default().max_hedges(10).max_extra_load(ratio);
+        let budget = RatioBudget::new(ExtraLoad::new(ratio).unwrap());
+        let hedge = Hedge::default().max_hedges(10).budget(Arc::new(budget));
         for _ in 0..calls {
             let answer = hedge.call(async |_| Answer::Ok("a")).await;
             assert_eq!(answer, Ok("a"));
@@ -89,9 +90,7 @@ async fn e09_a_token_is_given_back_when_its_hedge_does_not_start() {
     let tokens = Arc::new(Tokens::new(1));
     let hedge = Hedge::after(ms(50)).budget(Arc::clone(&tokens) as Arc<_>);
     let notes = Notes::new();
-    let call = hedge
-        .call(work(&notes, [ok(80, "a"), never()]))
-        .on_hedge_async(|_| sleep(ms(100)));
+    let call = hedge.call(work(&notes, [ok(80, "a"), never()])).on_hedge_async(|_| sleep(ms(100)));
     assert_eq!(call.await, Ok("a"));
     assert_eq!(tokens.left(), 1);
     let call = hedge.call(work(&notes, [ok(80, "a"), never()]));
@@ -101,9 +100,7 @@ async fn e09_a_token_is_given_back_when_its_hedge_does_not_start() {
 
 #[test]
 fn pr_92_durations_mean_the_same_wherever_they_are_written() {
-    for written in [
-        "100", "100ms", "1.5s", "1m", "-5ms", "5 parsecs", "0", "0ms", "", "1ns",
-    ] {
+    for written in ["100", "100ms", "1.5s", "1m", "-5ms", "5 parsecs", "0", "0ms", "", "1ns"] {
         let json = serde_json::json!({ "delay": written }).to_string();
         let configured = serde_json::from_str::<HedgeConfig>(&json);
         match (text::parse_duration(written), configured) {

@@ -64,18 +64,11 @@ async fn outer(slot: &Semaphore, hedge: &Hedge, notes: &Notes, attempt_lasts: Op
 #[tokio::test(start_paused = true)]
 async fn pr_11_a_dropped_call_stops_everything_inside_it() {
     let (notes, events, slot) = (Notes::new(), Events::default(), Semaphore::new(1));
-    let hedge = Hedge::after(ms(50))
-        .max_hedges(2)
-        .observer(events.observer());
+    let hedge = Hedge::after(ms(50)).max_hedges(2).observer(events.observer());
     let dropped = timeout(ms(80), outer(&slot, &hedge, &notes, None)).await;
     assert!(dropped.is_err());
     assert_eq!(slot.available_permits(), 1);
-    let expected = [
-        "A0 starts @0",
-        "A1 starts @50",
-        "A0 dropped @80",
-        "A1 dropped @80",
-    ];
+    let expected = ["A0 starts @0", "A1 starts @50", "A0 dropped @80", "A1 dropped @80"];
     assert_eq!(notes.lines(), expected);
     assert_eq!(events.count("over"), 1);
     assert_eq!(events.count("over(cancelled)@80"), 1);
@@ -87,19 +80,11 @@ async fn pr_11_a_dropped_call_stops_everything_inside_it() {
 #[tokio::test(start_paused = true)]
 async fn pr_11_dropped_between_two_tries() {
     let (notes, events, slot) = (Notes::new(), Events::default(), Semaphore::new(1));
-    let hedge = Hedge::after(ms(50))
-        .max_hedges(1)
-        .observer(events.observer());
+    let hedge = Hedge::after(ms(50)).max_hedges(1).observer(events.observer());
     let dropped = timeout(ms(80), outer(&slot, &hedge, &notes, Some(20))).await;
     assert!(dropped.is_err());
     assert_eq!(slot.available_permits(), 1);
-    let expected = [
-        "A0 starts @0",
-        "A0 ends @20",
-        "A1 starts @20",
-        "A1 ends @40",
-        "backs off @40",
-    ];
+    let expected = ["A0 starts @0", "A0 ends @20", "A1 starts @20", "A1 ends @40", "backs off @40"];
     assert_eq!(notes.lines(), expected);
     assert_eq!(events.count("over(exhausted)@40"), 1);
     sleep(ms(10_000)).await;

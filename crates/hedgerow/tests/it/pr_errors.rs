@@ -110,17 +110,13 @@ async fn pr_23_the_caller_can_choose_instead() {
         Err::<(), _>(number)
     };
     for (chosen, expected) in [(0, 0), (1, 1), (2, 2), (9, 0)] {
-        let call = hedge
-            .call(work)
-            .exhausted(|failures: &[hedgerow::Failure<(), u64>]| {
-                let order: Vec<_> = failures
-                    .iter()
-                    .map(|failure| (failure.hedge_number(), failure.at()))
-                    .collect();
-                let at = Moment::from_millis;
-                assert_eq!(order, [(0, at(100)), (1, at(140)), (2, at(180))]);
-                chosen
-            });
+        let call = hedge.call(work).exhausted(|failures: &[hedgerow::Failure<(), u64>]| {
+            let order: Vec<_> =
+                failures.iter().map(|failure| (failure.hedge_number(), failure.at())).collect();
+            let at = Moment::from_millis;
+            assert_eq!(order, [(0, at(100)), (1, at(140)), (2, at(180))]);
+            chosen
+        });
         let result: Result<(), u64> = call.await;
         assert_eq!(result, Err(expected), "one that is not there leaves it to the policy");
     }
@@ -130,23 +126,18 @@ async fn pr_23_the_caller_can_choose_instead() {
 #[tokio::test(start_paused = true)]
 async fn pr_23_failures_carry_their_moments_in_every_mode() {
     use hedgerow::Delay;
-    for delay in [
-        Delay::OnFailure,
-        Delay::After(ms(1_000)),
-        Delay::After(std::time::Duration::MAX),
-    ] {
+    for delay in [Delay::OnFailure, Delay::After(ms(1_000)), Delay::After(std::time::Duration::MAX)]
+    {
         for hedge in crate::support::both(Hedge::default().delay(delay)) {
             let work = async |attempt: Attempt| {
                 sleep(ms(30)).await;
                 Err::<(), _>(attempt.hedge_number())
             };
             let mut moments = vec![];
-            let call = hedge
-                .call(work)
-                .exhausted(|failures: &[hedgerow::Failure<(), u8>]| {
-                    moments.extend(failures.iter().map(hedgerow::Failure::at));
-                    1
-                });
+            let call = hedge.call(work).exhausted(|failures: &[hedgerow::Failure<(), u8>]| {
+                moments.extend(failures.iter().map(hedgerow::Failure::at));
+                1
+            });
             assert_eq!(call.await, Err(1));
             let at = Moment::from_millis;
             assert_eq!(moments, [at(30), at(60)], "{delay:?}");
@@ -156,10 +147,8 @@ async fn pr_23_failures_carry_their_moments_in_every_mode() {
 
 #[tokio::test(start_paused = true)]
 async fn pr_23_a_panic_and_a_handled_value_are_named_too() {
-    let hedge = Hedge::after(ms(50))
-        .max_hedges(2)
-        .panics(hedgerow::Panics::AsFailure)
-        .losers(Losers::Drop);
+    let hedge =
+        Hedge::after(ms(50)).max_hedges(2).panics(hedgerow::Panics::AsFailure).losers(Losers::Drop);
     let work = async |attempt: Attempt| match attempt.hedge_number() {
         0 => Err::<u16, _>(Down("x", Cause)),
         1 => Ok(503),

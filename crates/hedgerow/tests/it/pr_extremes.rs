@@ -97,9 +97,7 @@ async fn pr_74_a_delay_function_may_say_any_of_them() {
 #[test]
 fn pr_74_a_manual_clock_is_exact_to_the_nanosecond() {
     let (clock, events) = (ManualClock::new(), Events::default());
-    let hedge = Hedge::after(NANO)
-        .clock(Arc::new(clock.clone()))
-        .observer(events.observer());
+    let hedge = Hedge::after(NANO).clock(Arc::new(clock.clone())).observer(events.observer());
     let work = async |_| std::future::pending::<Answer>().await;
     let mut call = Box::pin(hedge.call(work).into_future());
     assert!(poll_once(call.as_mut()).is_pending());

@@ -84,9 +84,7 @@ async fn pr_71_a_panic_can_count_as_a_failed_attempt() {
         for (place, at) in PLACES.into_iter().zip([10, 10, 20]) {
             let (notes, events) = (Notes::new(), Events::default());
             let alive = Arc::new(AtomicUsize::new(0));
-            let hedge = Hedge::after(ms(50))
-                .panics(Panics::AsFailure)
-                .observer(events.observer());
+            let hedge = Hedge::after(ms(50)).panics(Panics::AsFailure).observer(events.observer());
             let answer = caught(hedge.call(panicking(place, 0, &alive))).await;
             assert_eq!(answer, Ok(Ok("b")), "{place:?}");
             assert_eq!(notes.at(), at, "{place:?}");
@@ -143,9 +141,7 @@ async fn pr_71_a_destructor_that_panics_does_not_keep_the_others_alive() {
     let events = Events::default();
     for hedge in [
         Hedge::after(ms(50)).max_hedges(2),
-        Hedge::after(ms(50))
-            .max_hedges(2)
-            .observer(events.observer()),
+        Hedge::after(ms(50)).max_hedges(2).observer(events.observer()),
     ] {
         for armed in [[true, false], [false, true], [true, true]] {
             let (result, alive) = drops(&hedge, armed).await;

@@ -10,7 +10,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use hedgerow::{
-    Attempt, Budget, Clock, Decision, End, Event, EventKind, Hedge, ManualClock, Observer, Origin,
+    Attempt, Budget, Clock, Decision, Event, EventKind, Hedge, ManualClock, Observer, Origin,
 };
 use tokio::time::{Instant, sleep};
 
@@ -271,12 +271,6 @@ fn lower(name: &str) -> String {
     name.to_ascii_lowercase()
 }
 
-/// How many of these events say that an attempt ended so.
-pub(crate) fn ends(events: &[Event], how: End) -> usize {
-    let is = |event: &&Event| matches!(event.kind, EventKind::Ended { end, .. } if end == how);
-    events.iter().filter(is).count()
-}
-
 /// The same policy on the fast path, and on the path of calls that somebody watches.
 pub(crate) fn both(hedge: Hedge) -> [Hedge; 2] {
     let watched = hedge.clone().observer(Arc::new(|_: &Event| {}));
@@ -301,7 +295,7 @@ pub(crate) fn panic_text(panic: &(dyn Any + Send)) -> String {
 }
 
 /// Polls once, with a waker that wakes nothing.
-pub(crate) fn poll_once<F: Future>(future: Pin<&mut F>) -> Poll<F::Output> {
+pub(crate) fn poll_once<F: Future + ?Sized>(future: Pin<&mut F>) -> Poll<F::Output> {
     future.poll(&mut Context::from_waker(std::task::Waker::noop()))
 }
 
