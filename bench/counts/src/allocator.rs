@@ -105,9 +105,7 @@ impl Counting {
     pub fn start() -> Self {
         let already = COUNTING.swap(true, Relaxed);
         assert!(!already, "only one count at a time");
-        Self {
-            before: Counted::totals(),
-        }
+        Self { before: Counted::totals() }
     }
 
     /// What was counted so far.

@@ -30,10 +30,7 @@ fn instructions(arguments: &[&str], calls: u64) -> Result<u64, CallgrindError> {
         .map_err(CallgrindError::NotStarted)?;
     let log = String::from_utf8_lossy(&run.stderr).into_owned();
     if !run.status.success() {
-        return Err(CallgrindError::Failed {
-            status: run.status,
-            log,
-        });
+        return Err(CallgrindError::Failed { status: run.status, log });
     }
     collected(&log).ok_or(CallgrindError::NoCount { log })
 }

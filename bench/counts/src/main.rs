@@ -59,14 +59,10 @@ fn parse(arguments: &[&str]) -> Result<Command, String> {
         ["instructions"] => Ok(Command::Instructions),
         ["single", kind, calls] => Ok(Command::Single {
             kind: Kind::named(kind).ok_or_else(|| format!("no kind of call is named '{kind}'"))?,
-            calls: calls
-                .parse()
-                .map_err(|_| format!("'{calls}' is not a number of calls"))?,
+            calls: calls.parse().map_err(|_| format!("'{calls}' is not a number of calls"))?,
         }),
         [] => Err("a command is missing".to_owned()),
-        [command, ..] => Err(format!(
-            "'{command}' is no command, or its arguments are wrong"
-        )),
+        [command, ..] => Err(format!("'{command}' is no command, or its arguments are wrong")),
     }
 }
 
@@ -83,11 +79,7 @@ fn run(command: Command) -> ExitCode {
             true
         }
     };
-    if within {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    }
+    if within { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 fn runtime() -> Runtime {
@@ -110,11 +102,7 @@ fn allocations() -> bool {
         let counted = count_allocations(kind);
         let met = counted == Some(limit as f64);
         let counted = counted.map_or("hangs".to_owned(), |counted| counted.to_string());
-        println!(
-            "| {} | {counted} | {limit} | {} |",
-            kind.title(),
-            verdict(met)
-        );
+        println!("| {} | {counted} | {limit} | {} |", kind.title(), verdict(met));
         within &= met;
     }
     within
@@ -142,11 +130,7 @@ fn instructions() -> bool {
             Ok(counted) => {
                 let met = limit.is_none_or(|limit| counted <= limit);
                 let limit = limit.map_or("-".to_owned(), |limit| limit.to_string());
-                println!(
-                    "| {} | {counted} | {limit} | {} |",
-                    kind.title(),
-                    verdict(met)
-                );
+                println!("| {} | {counted} | {limit} | {} |", kind.title(), verdict(met));
                 within &= met;
             }
             Err(error) => {

@@ -57,9 +57,7 @@ impl Operation for Ready {
     type Attempt = ReadyAttempt;
 
     fn start(&self, request: u64) -> ReadyAttempt {
-        ReadyAttempt {
-            request: black_box(request),
-        }
+        ReadyAttempt { request: black_box(request) }
     }
 }
 
@@ -88,10 +86,7 @@ impl Operation for PendingOnce {
     type Attempt = PendingOnceAttempt;
 
     fn start(&self, request: u64) -> PendingOnceAttempt {
-        PendingOnceAttempt {
-            request,
-            first_turn: 0,
-        }
+        PendingOnceAttempt { request, first_turn: 0 }
     }
 }
 
@@ -126,24 +121,17 @@ pub struct HedgeWinsAttempt {
 impl HedgeWins {
     /// For the requests 0 up to `requests`.
     pub fn new(requests: usize) -> Self {
-        Self {
-            starts: (0..requests).map(|_| AtomicU32::new(0)).collect(),
-        }
+        Self { starts: (0..requests).map(|_| AtomicU32::new(0)).collect() }
     }
 
     /// Forgets all attempts.
     pub fn reset(&self) {
-        self.starts
-            .iter()
-            .for_each(|starts| starts.store(0, Relaxed));
+        self.starts.iter().for_each(|starts| starts.store(0, Relaxed));
     }
 
     /// Attempts started since the last reset.
     pub fn attempts(&self) -> u64 {
-        self.starts
-            .iter()
-            .map(|starts| u64::from(starts.load(Relaxed)))
-            .sum()
+        self.starts.iter().map(|starts| u64::from(starts.load(Relaxed))).sum()
     }
 }
 
@@ -153,10 +141,7 @@ impl Operation for HedgeWins {
     fn start(&self, request: u64) -> HedgeWinsAttempt {
         let index = usize::try_from(request).expect("requests are indices");
         let earlier = self.starts[index].fetch_add(1, AcqRel);
-        HedgeWinsAttempt {
-            request,
-            answers: earlier > 0,
-        }
+        HedgeWinsAttempt { request, answers: earlier > 0 }
     }
 }
 
@@ -164,10 +149,6 @@ impl Future for HedgeWinsAttempt {
     type Output = Outcome;
 
     fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Outcome> {
-        if self.answers {
-            Poll::Ready(Ok(self.request))
-        } else {
-            Poll::Pending
-        }
+        if self.answers { Poll::Ready(Ok(self.request)) } else { Poll::Pending }
     }
 }

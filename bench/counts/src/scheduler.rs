@@ -40,7 +40,5 @@ pub fn run<F>(runtime: &Runtime, task: F) -> F::Output
 where
     F: Future<Output: Send> + Send + 'static,
 {
-    runtime
-        .block_on(spawn(runtime, task))
-        .expect("a measured task neither panics nor is aborted")
+    runtime.block_on(spawn(runtime, task)).expect("a measured task neither panics nor is aborted")
 }

@@ -66,9 +66,7 @@ pub fn parse(arguments: &[&str]) -> Result<Command, String> {
     match (command, rest) {
         ("help" | "--help" | "-h", _) => Ok(Command::Help),
         ("micro", []) => Ok(Command::Micro { rounds: 9 }),
-        ("micro", [rounds]) => Ok(Command::Micro {
-            rounds: count(rounds, "a number of rounds")?,
-        }),
+        ("micro", [rounds]) => Ok(Command::Micro { rounds: count(rounds, "a number of rounds")? }),
         ("behave", []) => Ok(Command::Behave),
         ("tail", rest) => open_loop(Run::Tail, 10.0, rest),
         ("limited", rest) => open_loop(Run::Limited, 3.0, rest),
@@ -80,10 +78,9 @@ pub fn parse(arguments: &[&str]) -> Result<Command, String> {
             calls: count(calls, "a number of calls")?,
         }),
         ("list", []) => Ok(Command::List),
-        ("micro" | "behave" | "instructions" | "single" | "list", _) => Err(format!(
-            "'{command}' does not take these arguments: '{}'",
-            rest.join("' '")
-        )),
+        ("micro" | "behave" | "instructions" | "single" | "list", _) => {
+            Err(format!("'{command}' does not take these arguments: '{}'", rest.join("' '")))
+        }
         _ => Err(format!("there is no command '{command}'")),
     }
 }
@@ -104,10 +101,7 @@ fn count<N: TryFrom<u64>>(text: &str, what: &str) -> Result<N, String> {
 }
 
 fn positive(text: &str) -> Result<f64, String> {
-    let seconds = text
-        .parse()
-        .ok()
-        .filter(|seconds: &f64| seconds.is_finite() && *seconds > 0.0);
+    let seconds = text.parse().ok().filter(|seconds: &f64| seconds.is_finite() && *seconds > 0.0);
     seconds.ok_or_else(|| format!("'{text}' is not a number of seconds"))
 }
 
@@ -129,25 +123,16 @@ mod tests {
         assert_eq!(parse(&["micro", "15"]), Ok(Command::Micro { rounds: 15 }));
         assert_eq!(
             parse(&["shift", "0.5"]),
-            Ok(Command::OpenLoop {
-                run: Run::Shift,
-                seconds: 0.5
-            })
+            Ok(Command::OpenLoop { run: Run::Shift, seconds: 0.5 })
         );
     }
 
     #[test]
     fn errors_name_the_argument() {
         let error = |arguments: &[&str]| parse(arguments).expect_err("refused");
-        assert_eq!(
-            error(&["micro", "many"]),
-            "'many' is not a number of rounds"
-        );
+        assert_eq!(error(&["micro", "many"]), "'many' is not a number of rounds");
         assert_eq!(error(&["tail", "-1"]), "'-1' is not a number of seconds");
-        assert_eq!(
-            error(&["list", "all"]),
-            "'list' does not take these arguments: 'all'"
-        );
+        assert_eq!(error(&["list", "all"]), "'list' does not take these arguments: 'all'");
         assert_eq!(error(&["lsit"]), "there is no command 'lsit'");
     }
 }

@@ -52,11 +52,7 @@ impl Kind {
 
     /// The kind whose best peer it is compared with.
     pub fn rival(self) -> Self {
-        if self == Self::Pipeline {
-            Self::Pipeline
-        } else {
-            Self::Library
-        }
+        if self == Self::Pipeline { Self::Pipeline } else { Self::Library }
     }
 }
 

@@ -12,22 +12,12 @@ pub fn current_thread() -> Runtime {
 
 /// A multi-thread runtime with two workers.
 pub fn two_workers() -> Runtime {
-    started(
-        Builder::new_multi_thread()
-            .worker_threads(2)
-            .enable_all()
-            .build(),
-    )
+    started(Builder::new_multi_thread().worker_threads(2).enable_all().build())
 }
 
 /// A current-thread runtime whose clock stands still while anything can run.
 pub fn paused() -> Runtime {
-    started(
-        Builder::new_current_thread()
-            .enable_all()
-            .start_paused(true)
-            .build(),
-    )
+    started(Builder::new_current_thread().enable_all().start_paused(true).build())
 }
 
 fn started(runtime: std::io::Result<Runtime>) -> Runtime {

@@ -53,11 +53,7 @@ fn run(command: Command) -> Result<(), String> {
         Command::Instructions => {
             print_instructions(&names.fixed_delay).map_err(|error| error.to_string())?;
         }
-        Command::Single {
-            name,
-            pending,
-            calls,
-        } => {
+        Command::Single { name, pending, calls } => {
             if !micro::single(&name, pending, calls) {
                 return Err(format!("no contender is named '{name}'; see 'peers list'"));
             }
@@ -69,11 +65,7 @@ fn run(command: Command) -> Result<(), String> {
 
 /// Prints a line per contender as soon as it is counted.
 fn print_instructions(names: &[&str]) -> Result<(), CallgrindError> {
-    let heads = [
-        "contender",
-        "instructions, ready",
-        "instructions, pending once",
-    ];
+    let heads = ["contender", "instructions, ready", "instructions, pending once"];
     table::print(&heads, []);
     for &name in names {
         let ready = instructions_per_call(&["single", name, "ready"])?;

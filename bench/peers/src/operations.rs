@@ -51,10 +51,7 @@ impl Gate {
     }
 
     fn waiting(&self) -> MutexGuard<'_, Vec<Waker>> {
-        self.shared
-            .waiting
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        self.shared.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -62,11 +59,7 @@ impl Operation for Gate {
     type Attempt = GateAttempt;
 
     fn start(&self, request: u64) -> GateAttempt {
-        GateAttempt {
-            gate: self.clone(),
-            request,
-            registered: false,
-        }
+        GateAttempt { gate: self.clone(), request, registered: false }
     }
 }
 
@@ -102,9 +95,7 @@ impl Scripted {
     where
         A: Future<Output = Outcome> + Send + 'static,
     {
-        Self {
-            start: Arc::new(move |request| Box::pin(start(request))),
-        }
+        Self { start: Arc::new(move |request| Box::pin(start(request))) }
     }
 }
 

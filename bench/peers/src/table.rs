@@ -16,12 +16,7 @@ pub struct Row {
 impl Row {
     /// The row of `C`.
     pub fn of<C: Contender>(figures: Vec<f64>) -> Self {
-        Self {
-            name: C::NAME,
-            kind: C::KIND,
-            ours: C::OURS,
-            figures,
-        }
+        Self { name: C::NAME, kind: C::KIND, ours: C::OURS, figures }
     }
 }
 
@@ -47,9 +42,7 @@ pub fn print_ratios(title: &str, heads: &[&str], rows: &[Row]) {
     let heads = [&["contender"], heads, &["vs bare", "vs best peer"]].concat();
     let bare = best(rows.iter().filter(|row| row.kind == Kind::Bare));
     let cells = rows.iter().map(|row| {
-        let peers = rows
-            .iter()
-            .filter(|peer| !peer.ours && peer.kind == row.kind.rival());
+        let peers = rows.iter().filter(|peer| !peer.ours && peer.kind == row.kind.rival());
         let first = row.figures[0];
         iter::once(row.name.to_owned())
             .chain(row.figures.iter().map(|figure| rounded(*figure)))
@@ -75,9 +68,5 @@ fn rounded(figure: f64) -> String {
 }
 
 fn ratio(ratio: f64) -> String {
-    if ratio.is_nan() {
-        "-".to_owned()
-    } else {
-        format!("{ratio:.2}x")
-    }
+    if ratio.is_nan() { "-".to_owned() } else { format!("{ratio:.2}x") }
 }

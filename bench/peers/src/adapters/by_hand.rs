@@ -101,11 +101,7 @@ impl Contender for SelectWithBudget {
     const FIXED_DELAY: bool = false;
 
     fn build<O: Operation>(operation: O, delay: Duration) -> impl Call {
-        SelectWithBudgetCall {
-            operation,
-            delay,
-            bucket: AtomicI64::new(FULL_BUCKET),
-        }
+        SelectWithBudgetCall { operation, delay, bucket: AtomicI64::new(FULL_BUCKET) }
     }
 }
 

@@ -36,10 +36,7 @@ impl Contender for Hedged {
 
     fn build<O: Operation>(operation: O, delay: Duration) -> impl Call {
         let hedge = hedged::Hedge::new(GROUPING, POWERS, delay, u64::MAX, PERCENTILE);
-        HedgedCall {
-            operation,
-            hedge: hedge.expect("valid histogram"),
-        }
+        HedgedCall { operation, hedge: hedge.expect("valid histogram") }
     }
 }
 
@@ -54,10 +51,7 @@ impl Contender for HedgedPeriod10 {
         let least = delay.min(Duration::from_millis(1));
         let hedge = hedged::Hedge::new(GROUPING, POWERS, delay, 10, PERCENTILE)
             .and_then(|hedge| hedge.with_min_timeout(least));
-        HedgedCall {
-            operation,
-            hedge: hedge.expect("valid histogram"),
-        }
+        HedgedCall { operation, hedge: hedge.expect("valid histogram") }
     }
 }
 
@@ -75,13 +69,10 @@ impl<O: Operation> Call for DoOverCall<O> {
             let attempt = self.operation.start(request);
             async move { attempt.await.map_err(DoOverError::Inner) }
         };
-        self.hedge
-            .execute(attempt)
-            .await
-            .map_err(|error| match error {
-                DoOverError::Inner(failure) => failure,
-                other => Failure::new(other.to_string()),
-            })
+        self.hedge.execute(attempt).await.map_err(|error| match error {
+            DoOverError::Inner(failure) => failure,
+            other => Failure::new(other.to_string()),
+        })
     }
 }
 
@@ -90,10 +81,7 @@ impl Contender for DoOver {
     const KIND: Kind = Kind::Library;
 
     fn build<O: Operation>(operation: O, delay: Duration) -> impl Call {
-        DoOverCall {
-            operation,
-            hedge: do_over::hedge::Hedge::new(delay),
-        }
+        DoOverCall { operation, hedge: do_over::hedge::Hedge::new(delay) }
     }
 }
 

@@ -18,9 +18,7 @@ struct HedgeCall<O> {
 impl<O: Operation> Call for HedgeCall<O> {
     fn call(&self, request: u64) -> impl Future<Output = Outcome> + Send {
         // No async block: it would add its own state to the future.
-        self.hedge
-            .call(move |_| self.operation.start(request))
-            .into_future()
+        self.hedge.call(move |_| self.operation.start(request)).into_future()
     }
 }
 
@@ -33,10 +31,7 @@ impl Contender for Plain {
     const OURS: bool = true;
 
     fn build<O: Operation>(operation: O, delay: Duration) -> impl Call {
-        HedgeCall {
-            operation,
-            hedge: Hedge::after(delay).max_hedges(1),
-        }
+        HedgeCall { operation, hedge: Hedge::after(delay).max_hedges(1) }
     }
 }
 
@@ -50,10 +45,21 @@ impl Contender for Budgeted {
     const FIXED_DELAY: bool = false;
 
     fn build<O: Operation>(operation: O, delay: Duration) -> impl Call {
-        HedgeCall {
-            operation,
-            hedge: Hedge::after(delay).max_hedges(1).max_extra_load(0.1),
-        }
+        HedgeCall { operation, hedge: Hedge::after(delay).max_hedges(1).max_extra_load(0.1) }
+    }
+}
+
+/// The recommended policy: learns delay and probability for p99 under 5 % extra load.
+pub struct Adaptive;
+
+impl Contender for Adaptive {
+    const NAME: &'static str = "hedgerow, adaptive";
+    const KIND: Kind = Kind::Library;
+    const OURS: bool = true;
+    const FIXED_DELAY: bool = false;
+
+    fn build<O: Operation>(operation: O, _delay: Duration) -> impl Call {
+        HedgeCall { operation, hedge: Hedge::adaptive() }
     }
 }
 
@@ -116,12 +122,7 @@ impl Contender for EveryOption {
             .observer(Arc::clone(&told) as Arc<dyn Observer>);
         let properties = Properties::new();
         properties.insert(Tenant(7));
-        EveryOptionCall {
-            operation,
-            hedge,
-            properties,
-            told,
-        }
+        EveryOptionCall { operation, hedge, properties, told }
     }
 }
 

@@ -31,6 +31,7 @@ pub fn visit(visitor: &mut impl Visitor) {
     wanted.visit::<closures::Fure>();
     wanted.visit::<hedgerow::Plain>();
     wanted.visit::<hedgerow::Budgeted>();
+    wanted.visit::<hedgerow::Adaptive>();
     wanted.visit::<hedgerow::EveryOption>();
     wanted.visit::<pipelines::Seatbelt>();
     wanted.visit::<pipelines::TowerResilience>();

@@ -62,20 +62,10 @@ impl Contender for TowerResilience {
 
     fn build<O: Operation>(operation: O, delay: Duration) -> impl Call {
         let attempts = usize::try_from(RETRIES + 1).expect("a few attempts");
-        let timeout = TimeLimiterLayer::builder()
-            .timeout_duration(TIMEOUT)
-            .build();
-        let retry = RetryLayer::builder()
-            .max_attempts(attempts)
-            .fixed_backoff(BACKOFF)
-            .build();
-        let breaker = CircuitBreakerLayer::builder()
-            .build()
-            .expect("valid defaults");
-        let hedge = HedgeLayer::builder()
-            .delay(delay)
-            .max_hedged_attempts(2)
-            .build();
+        let timeout = TimeLimiterLayer::builder().timeout_duration(TIMEOUT).build();
+        let retry = RetryLayer::builder().max_attempts(attempts).fixed_backoff(BACKOFF).build();
+        let breaker = CircuitBreakerLayer::builder().build().expect("valid defaults");
+        let hedge = HedgeLayer::builder().delay(delay).max_hedged_attempts(2).build();
         Cloned(timeout.layer(retry.layer(breaker.layer(hedge.layer(Service(operation))))))
     }
 }

@@ -25,11 +25,7 @@ where
 
 /// Every failure is worth another attempt.
 pub(super) fn recovery(outcome: &Outcome) -> RecoveryInfo {
-    if outcome.is_ok() {
-        RecoveryInfo::never()
-    } else {
-        RecoveryInfo::retry()
-    }
+    if outcome.is_ok() { RecoveryInfo::never() } else { RecoveryInfo::retry() }
 }
 
 /// Clock and telemetry of a contender, on the runtime that it is built in.

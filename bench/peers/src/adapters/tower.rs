@@ -42,9 +42,7 @@ where
 {
     async fn call(&self, request: u64) -> Outcome {
         let mut service = self.0.clone();
-        poll_fn(|cx| service.poll_ready(cx))
-            .await
-            .map_err(failure)?;
+        poll_fn(|cx| service.poll_ready(cx)).await.map_err(failure)?;
         service.call(request).await.map_err(failure)
     }
 }
@@ -61,10 +59,7 @@ impl Contender for Resilience {
     const KIND: Kind = Kind::Library;
 
     fn build<O: Operation>(operation: O, delay: Duration) -> impl Call {
-        let hedge = HedgeLayer::builder()
-            .delay(delay)
-            .max_hedged_attempts(2)
-            .build();
+        let hedge = HedgeLayer::builder().delay(delay).max_hedged_attempts(2).build();
         Cloned(hedge.layer(Service(operation)))
     }
 }

@@ -104,10 +104,7 @@ async fn hedge_panics<C: Contender>() -> String {
         Ok(number)
     });
     let call = async {
-        match AssertUnwindSafe(trial.contender.call(0))
-            .catch_unwind()
-            .await
-        {
+        match AssertUnwindSafe(trial.contender.call(0)).catch_unwind().await {
             Ok(outcome) => shown(&outcome),
             Err(_) => "panic".to_owned(),
         }
@@ -144,9 +141,5 @@ async fn time_paused<C: Contender>() -> String {
         Ok(outcome) => shown(&outcome),
         Err(_) => "nothing".to_owned(),
     };
-    format!(
-        "{outcome} {} ms, wall {} ms",
-        paused.elapsed().as_millis(),
-        wall.elapsed().as_millis()
-    )
+    format!("{outcome} {} ms, wall {} ms", paused.elapsed().as_millis(), wall.elapsed().as_millis())
 }

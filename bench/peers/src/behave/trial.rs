@@ -60,22 +60,16 @@ where
         async move {
             let outcome = attempt.await;
             drop(live);
-            outcome
-                .map(u64::from)
-                .map_err(|number| Failure::new(number.to_string()))
+            outcome.map(u64::from).map_err(|number| Failure::new(number.to_string()))
         }
     });
-    Trial {
-        contender: C::build(operation, DELAY),
-        attempts,
-    }
+    Trial { contender: C::build(operation, DELAY), attempts }
 }
 
 impl<C: Call> Trial<C> {
     /// Makes the call.
     pub(super) async fn observe(&self) -> Observation {
-        self.observe_as(async { shown(&self.contender.call(0).await) })
-            .await
+        self.observe_as(async { shown(&self.contender.call(0).await) }).await
     }
 
     /// Makes the call by way of `call`, which says how it ended.

@@ -66,12 +66,7 @@ fn start<C: Contender>(runtime: Runtime, calls: usize, operation: HedgeWins) -> 
         let _entered = runtime.enter();
         Arc::new(C::build(operation.clone(), DELAY))
     };
-    Bench {
-        runtime,
-        calls,
-        operation,
-        contender,
-    }
+    Bench { runtime, calls, operation, contender }
 }
 
 impl<C: Call> Bench<C> {

@@ -34,12 +34,8 @@ impl Measurement {
 }
 
 impl Measure for Measurement {
-    const HEADS: &'static [&'static str] = &[
-        "live B, one attempt",
-        "live B, two attempts",
-        "wall ns ct",
-        "wall ns mt",
-    ];
+    const HEADS: &'static [&'static str] =
+        &["live B, one attempt", "live B, two attempts", "wall ns ct", "wall ns mt"];
 
     fn admits<C: Contender>(&self) -> bool {
         true
@@ -55,12 +51,7 @@ impl Measure for Measurement {
             } else {
                 f64::NAN
             };
-            vec![
-                current.live_bytes,
-                two_attempts,
-                current.nanoseconds,
-                multi.nanoseconds,
-            ]
+            vec![current.live_bytes, two_attempts, current.nanoseconds, multi.nanoseconds]
         })
     }
 }
@@ -106,10 +97,7 @@ async fn arrived(gate: &Gate, attempts: usize, timers: bool) {
     let start = Instant::now();
     while gate.attempts() < attempts {
         if start.elapsed() > PATIENCE {
-            eprintln!(
-                "peers: only {} of {attempts} attempts are in flight",
-                gate.attempts()
-            );
+            eprintln!("peers: only {} of {attempts} attempts are in flight", gate.attempts());
             break;
         }
         if timers {

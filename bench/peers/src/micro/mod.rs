@@ -38,10 +38,7 @@ pub fn run(rounds: usize) {
 }
 
 fn run_case<M: Measure>(title: &str, rounds: usize, measure: M) {
-    let mut case = Case {
-        measure,
-        lanes: Vec::new(),
-    };
+    let mut case = Case { measure, lanes: Vec::new() };
     adapters::visit(&mut case);
     case.run(rounds);
     let rows: Vec<Row> = case.lanes.iter().map(Lane::row).collect();
@@ -96,11 +93,7 @@ impl<M: Measure> Visitor for Case<M> {
     fn visit<C: Contender>(&mut self) {
         if C::FIXED_DELAY && self.measure.admits::<C>() {
             let round = self.measure.prepare::<C>();
-            self.lanes.push(Lane {
-                round,
-                figures: Vec::new(),
-                to_row: Row::of::<C>,
-            });
+            self.lanes.push(Lane { round, figures: Vec::new(), to_row: Row::of::<C> });
         }
     }
 }

@@ -37,14 +37,8 @@ impl<O: Operation> Measurement<O> {
 }
 
 impl<O: Operation> Measure for Measurement<O> {
-    const HEADS: &'static [&'static str] = &[
-        "ns ct",
-        "ns mt, 1 task",
-        "ns mt, 2 tasks",
-        "allocations",
-        "bytes",
-        "future B",
-    ];
+    const HEADS: &'static [&'static str] =
+        &["ns ct", "ns mt, 1 task", "ns mt, 2 tasks", "allocations", "bytes", "future B"];
 
     fn admits<C: Contender>(&self) -> bool {
         true
@@ -139,12 +133,7 @@ async fn repeat(contender: &impl Call, calls: u64) {
 /// Makes `calls` calls of the contender called `name` and nothing else: the work that valgrind
 /// watches. Whether there is such a contender.
 pub fn single(name: &str, pending: bool, calls: u64) -> bool {
-    let mut single = Single {
-        name,
-        pending,
-        calls,
-        found: false,
-    };
+    let mut single = Single { name, pending, calls, found: false };
     adapters::visit(&mut single);
     single.found
 }
@@ -174,9 +163,6 @@ impl Single<'_> {
     fn make<C: Contender, O: Operation>(&self, operation: &O) {
         let bench = start::<C, O>(machine::current_thread(), operation);
         let (contender, calls) = (bench.contender, self.calls);
-        scheduler::run(
-            &bench.runtime,
-            async move { repeat(&*contender, calls).await },
-        );
+        scheduler::run(&bench.runtime, async move { repeat(&*contender, calls).await });
     }
 }

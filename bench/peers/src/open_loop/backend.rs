@@ -35,20 +35,13 @@ impl Backend {
     /// Serves any number of the requests 0 up to `requests` at once.
     pub(super) fn unlimited(requests: usize) -> Self {
         let attempts = (0..requests).map(|_| AtomicU32::new(0)).collect();
-        Self {
-            attempts,
-            slow: Arc::default(),
-            servers: None,
-        }
+        Self { attempts, slow: Arc::default(), servers: None }
     }
 
     /// Serves `servers` at once; the others wait in one queue. What was sent is served to its end,
     /// whether its client still waits or not, as most servers do.
     pub(super) fn limited(requests: usize, servers: usize) -> Self {
-        Self {
-            servers: Some(Arc::new(Semaphore::new(servers))),
-            ..Self::unlimited(requests)
-        }
+        Self { servers: Some(Arc::new(Semaphore::new(servers))), ..Self::unlimited(requests) }
     }
 
     /// Makes attempts slow that start from now on, or normal again.
@@ -58,10 +51,7 @@ impl Backend {
 
     /// Attempts so far, at all requests.
     pub(super) fn attempts(&self) -> u64 {
-        self.attempts
-            .iter()
-            .map(|attempts| u64::from(attempts.load(Relaxed)))
-            .sum()
+        self.attempts.iter().map(|attempts| u64::from(attempts.load(Relaxed))).sum()
     }
 
     /// The operation that sends a request to this backend.
@@ -91,11 +81,7 @@ impl Backend {
         let index = usize::try_from(request).expect("requests are indices");
         let number = self.attempts[index].fetch_add(1, Relaxed);
         let latency = latency(request, number);
-        if self.slow.load(Relaxed) {
-            latency.mul_f64(SLOWDOWN)
-        } else {
-            latency
-        }
+        if self.slow.load(Relaxed) { latency.mul_f64(SLOWDOWN) } else { latency }
     }
 }
 
@@ -104,11 +90,7 @@ fn latency(request: u64, attempt: u32) -> Duration {
     let seed = mix(request ^ (u64::from(attempt) << 48));
     let draw = |stream: u64| unit(mix(seed.wrapping_add(stream)));
     let normal = (-2.0 * draw(1).ln()).sqrt() * (TAU * draw(2)).cos();
-    let stall = if draw(3) < STALL_CHANCE {
-        STALL_MS
-    } else {
-        0.0
-    };
+    let stall = if draw(3) < STALL_CHANCE { STALL_MS } else { 0.0 };
     Duration::from_secs_f64((MEDIAN_MS * (SIGMA * normal).exp() + stall) / 1e3)
 }
 
@@ -131,16 +113,12 @@ mod tests {
 
     #[test]
     fn latencies_have_the_stated_median_and_stalls() {
-        let mut latencies: Vec<Duration> = (0..10_000)
-            .flat_map(|request| [latency(request, 0), latency(request, 1)])
-            .collect();
+        let mut latencies: Vec<Duration> =
+            (0..10_000).flat_map(|request| [latency(request, 0), latency(request, 1)]).collect();
         latencies.sort();
         let median = latencies[latencies.len() / 2].as_secs_f64() * 1e3;
         assert!((4.9..5.2).contains(&median), "{median}");
-        let stalls = latencies
-            .iter()
-            .filter(|latency| latency.as_millis() > 150)
-            .count();
+        let stalls = latencies.iter().filter(|latency| latency.as_millis() > 150).count();
         assert!((320..480).contains(&stalls), "{stalls}");
     }
 

@@ -51,10 +51,8 @@ impl Load {
 }
 
 fn sorted_milliseconds(nanoseconds: &[AtomicU64]) -> Vec<f64> {
-    let answered = nanoseconds
-        .iter()
-        .map(|latency| latency.load(Relaxed))
-        .filter(|latency| *latency > 0);
+    let answered =
+        nanoseconds.iter().map(|latency| latency.load(Relaxed)).filter(|latency| *latency > 0);
     let mut milliseconds: Vec<f64> = answered.map(|latency| latency as f64 / 1e6).collect();
     milliseconds.sort_by(f64::total_cmp);
     milliseconds

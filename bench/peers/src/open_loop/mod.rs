@@ -37,11 +37,7 @@ struct Phase {
 }
 
 const fn phase(title: &'static str, rate: u32) -> Phase {
-    Phase {
-        title,
-        rate,
-        slow: false,
-    }
+    Phase { title, rate, slow: false }
 }
 
 impl Run {
@@ -74,10 +70,7 @@ impl Run {
             ],
             Self::Shift => vec![
                 phase("normal", 1000),
-                Phase {
-                    slow: true,
-                    ..phase("3x slower", 1000)
-                },
+                Phase { slow: true, ..phase("3x slower", 1000) },
                 phase("normal again", 1000),
             ],
         }
@@ -101,10 +94,7 @@ impl Run {
     /// Runs `C` through all phases: one line of the table each.
     fn observe<C: Contender>(self, seconds: f64) -> Vec<Vec<String>> {
         let phases = self.phases();
-        let requests: Vec<u64> = phases
-            .iter()
-            .map(|phase| requests(phase.rate, seconds))
-            .collect();
+        let requests: Vec<u64> = phases.iter().map(|phase| requests(phase.rate, seconds)).collect();
         let all = usize::try_from(requests.iter().sum::<u64>()).expect("memory has room for them");
         let backend = self.backend(all);
         machine::two_workers().block_on(async {
@@ -113,12 +103,7 @@ impl Run {
             let mut rows = Vec::new();
             for (phase, requests) in phases.iter().zip(requests) {
                 backend.set_slow(phase.slow);
-                let load = Load {
-                    first,
-                    rate: phase.rate,
-                    requests,
-                    grace: self.grace(),
-                };
+                let load = Load { first, rate: phase.rate, requests, grace: self.grace() };
                 let mut row = vec![C::NAME.to_owned(), phase.title.to_owned()];
                 row.extend(figures(&backend, load, &contender).await);
                 rows.push(row);
