@@ -8,6 +8,10 @@ use std::fmt;
 pub enum Gate {
     /// The budget had nothing left.
     Budget,
+    /// Nothing is known yet of how long calls take.
+    Cold,
+    /// The call lost the coin: only a share of slow calls is hedged.
+    Probability,
     /// Nearly all calls are slow: the backend is, not this one attempt.
     Slow,
     /// Hedges hardly ever win: what makes calls slow cannot be hedged away.
@@ -25,10 +29,26 @@ pub enum Gate {
 }
 
 impl Gate {
+    /// Every gate.
+    pub const ALL: [Self; 10] = [
+        Self::Cold,
+        Self::Probability,
+        Self::Slow,
+        Self::Wins,
+        Self::Late,
+        Self::Deadline,
+        Self::Budget,
+        Self::NotIdempotent,
+        Self::Stopped,
+        Self::Rejected,
+    ];
+
     /// The name used in events, metrics and reports.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Budget => "budget",
+            Self::Cold => "cold",
+            Self::Probability => "probability",
             Self::Slow => "slow",
             Self::Wins => "wins",
             Self::Late => "late",

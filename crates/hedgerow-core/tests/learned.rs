@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use hedgerow_core::latency::{Learner, Learning, Percentile, Rule};
 use hedgerow_core::{
-    Budget, Call, Decision, ExtraLoad, Moment, Policy, RatioBudget, Step, Terms, Verdict,
+    Budget, Call, Decision, ExtraLoad, Gate, Moment, Policy, RatioBudget, Step, Terms, Verdict,
 };
 
 /// Numbers from 0 to 1, the same in every run.
@@ -53,7 +53,7 @@ struct World {
 impl World {
     fn new(learning: Learning) -> Self {
         let learner = Arc::new(Learner::new(learning));
-        let load = ExtraLoad::at_most_one(learning.load).unwrap();
+        let load = ExtraLoad::at_most_one(learning.load).expect("in range");
         let policy = Policy {
             learner: Some(Arc::clone(&learner)),
             budget: Some(Arc::new(RatioBudget::new(load)) as Arc<dyn Budget>),
@@ -94,14 +94,19 @@ impl World {
                 Step::Release => {}
                 Step::Finish(decision) => break decision,
                 Step::Wait { until } => {
-                    let running =
-                        (0..ends.len()).filter(|n| call.is_running(u8::try_from(*n).unwrap()));
-                    let next = running.min_by_key(|n| ends[*n]).unwrap();
+                    let running = (0..ends.len())
+                        .filter(|n| call.is_running(u8::try_from(*n).expect("in range")));
+                    let next = running.min_by_key(|n| ends[*n]).expect("in range");
                     if ends[next] <= until {
                         at = ends[next];
                         let ok = attempts[next].ok;
                         let verdict = if ok { Verdict::ACCEPTED } else { Verdict::HANDLED };
-                        call.finished(&self.policy, u8::try_from(next).unwrap(), verdict, at);
+                        call.finished(
+                            &self.policy,
+                            u8::try_from(next).expect("in range"),
+                            verdict,
+                            at,
+                        );
                     } else {
                         at = until;
                     }
@@ -143,7 +148,8 @@ fn a_cold_learner_does_not_hedge() {
     let mut world = World::new(Learning::default());
     world.run(150, 1_000.0, |chance| ok(chance.between(1.0, 200.0)));
     assert_eq!(world.hedges, 0);
-    assert_eq!(world.delay_ms(), f64::INFINITY);
+    assert!(world.delay_ms().is_infinite());
+    assert_eq!(world.learner.explain().refused, [(Gate::Cold, 150)]);
 }
 
 #[test]
@@ -220,6 +226,8 @@ fn the_slow_gate_closes_when_everything_is_slow() {
     world.run(300, 1_000.0, body(10.0));
     world.run(300, 1_000.0, body(10.0));
     assert_eq!(world.hedges, 0, "nearly all calls are slower than the learned median");
+    let why = world.learner.explain();
+    assert!(why.slow && why.refused.iter().any(|(gate, count)| *gate == Gate::Slow && *count > 0));
     world.run(20_000, 1_000.0, body(10.0));
     world.run(5_000, 1_000.0, body(10.0));
     assert!(world.hedges > 0, "the new speed has been learned");

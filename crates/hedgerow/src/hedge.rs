@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use hedgerow_core::latency::{Learner, Learning};
+use hedgerow_core::latency::{Explanation, Learner, Learning};
 use hedgerow_core::{
     Budget, Delay, Exhausted, ExtraLoad, FailureStart, InvalidOption, Losers, MaxHedges, Moment,
     Observer, Panics, Policy, RatioBudget, RejectedHedge, Schedule,
@@ -127,6 +127,18 @@ impl Hedge {
         self.policy.learner = Some(Arc::new(Learner::new(learning)));
         self.epoch = Some(Arc::default());
         self.budget(Arc::new(RatioBudget::new(load)))
+    }
+
+    /// Why calls are hedged when they are, and why not when they are not; `None` for a policy that
+    /// does not learn.
+    ///
+    /// ```
+    /// let hedge = hedgerow::Hedge::adaptive();
+    /// let why = hedge.explain().expect("it learns");
+    /// assert_eq!(why.plan.delay, None, "nothing is known yet");
+    /// ```
+    pub fn explain(&self) -> Option<Explanation> {
+        self.learner().map(Learner::explain)
     }
 
     /// What a learned policy has found out; `None` for one that does not learn.

@@ -104,6 +104,9 @@ impl Call {
                 match self.refusal(policy, origin, due, now) {
                     None => return self.prepare(origin),
                     Some(gate) => {
+                        if let Some(learner) = &policy.learner {
+                            learner.refused(gate);
+                        }
                         self.close(gate, now);
                         self.trace.tell(policy, Some(hedge), now, EventKind::Denied { gate });
                     }

@@ -13,6 +13,7 @@ use super::plan::Plan;
 use super::recorder::Recorder;
 use super::single_r::Reissue;
 use crate::gate::Gate;
+use crate::sharded::Counter;
 use crate::time::Moment;
 
 /// How often what was learned is looked at anew.
@@ -104,7 +105,25 @@ pub struct Learner {
     /// The share of hedges that win, as the bits of a double.
     wins: AtomicU64,
     next_tick: AtomicU64,
+    /// How many hedges each gate refused, by its place in [`Gate::ALL`].
+    refused: [Counter; Gate::ALL.len()],
     state: Mutex<State>,
+}
+
+/// What a learner knows and has decided, and what kept it from hedging.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Explanation {
+    /// When calls are hedged.
+    pub plan: Plan,
+    /// The latency that half of the calls stay under, to 3 %; `None` while it is not known.
+    pub median: Option<Duration>,
+    /// Whether nearly all calls are slow just now, so that none is hedged.
+    pub slow: bool,
+    /// The share of hedges that win.
+    pub win_rate: f64,
+    /// How many hedges each gate has refused; gates that refused none are left out.
+    pub refused: Vec<(Gate, u64)>,
 }
 
 struct State {
@@ -126,6 +145,7 @@ impl Learner {
             median: AtomicU64::new(u64::MAX),
             wins: AtomicU64::new(1.0_f64.to_bits()),
             next_tick: AtomicU64::new(0),
+            refused: Default::default(),
             state: Mutex::new(State { estimate: Estimate::new(), signs: 0.0, slower: 0.0 }),
         }
     }
@@ -154,6 +174,9 @@ impl Learner {
         let plan = self.plan();
         let won = chance(draw) < plan.probability;
         let delay = if won { plan.delay } else { plan.backstop };
+        if delay.is_none() {
+            self.refused(if plan.delay.is_none() { Gate::Cold } else { Gate::Probability });
+        }
         (won, delay.map(|delay| self.clamp(delay)))
     }
 
@@ -174,6 +197,30 @@ impl Learner {
         }
         let probing = chance(mix(draw)) < PROBE;
         (self.win_rate() < WINS && !probing).then_some(Gate::Wins)
+    }
+
+    /// Counts a hedge that was not started.
+    pub(crate) fn refused(&self, gate: Gate) {
+        if let Some(index) = Gate::ALL.iter().position(|each| *each == gate) {
+            self.refused[index].add_one();
+        }
+    }
+
+    /// What it knows and has decided, and why it did not hedge.
+    pub fn explain(&self) -> Explanation {
+        let median = usize::try_from(self.median.load(Ordering::Relaxed)).ok();
+        let median = median.filter(|median| *median < super::BUCKETS).map(Bucket::at);
+        let refused = Gate::ALL.into_iter().zip(&self.refused);
+        Explanation {
+            plan: self.plan(),
+            median: median.map(|median| Duration::from_nanos(median.upper())),
+            slow: self.slow.load(Ordering::Relaxed),
+            win_rate: self.win_rate(),
+            refused: refused
+                .map(|(gate, count)| (gate, count.sum()))
+                .filter(|(_, count)| *count > 0)
+                .collect(),
+        }
     }
 
     /// The share of hedges that win: an average of the latest hundred or so.

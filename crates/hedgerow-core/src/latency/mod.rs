@@ -16,7 +16,7 @@ mod single_r;
 
 pub use buckets::{BUCKETS, Bucket};
 pub use curve::Curve;
-pub use learner::{Learner, Learning, Record, Rule};
+pub use learner::{Explanation, Learner, Learning, Record, Rule};
 pub use percentile::Percentile;
 pub use plan::Plan;
 pub use single_r::Reissue;
