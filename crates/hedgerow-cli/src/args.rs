@@ -4,11 +4,15 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::demo::DemoArgs;
 use crate::replay::ReplayArgs;
+use crate::simulate::SimulateArgs;
+use crate::tune::TuneArgs;
 
 const EXAMPLES: &str = "\
 Examples:
   hedgerow demo                     what hedging does to the tail of real HTTP servers
   hedgerow replay scenarios.jsonl   what a policy does with scripted attempts
+  hedgerow tune --unit ms log.txt   what to set, from latencies you have
+  hedgerow simulate spec.toml       what policies do to servers, load and queues
   hedgerow replay --help            the options of a command, and how its input is written
 
 Exit status: 0 done, 1 the run failed or an expectation was not met, 2 bad input.";
@@ -26,6 +30,8 @@ struct Cli {
 pub(crate) enum Command {
     Demo(DemoArgs),
     Replay(ReplayArgs),
+    Tune(TuneArgs),
+    Simulate(SimulateArgs),
 }
 
 /// What to say instead of doing something: help, the version, what is wrong with the arguments.

@@ -3,15 +3,15 @@
 use std::process::ExitCode;
 use std::{error, fmt, io};
 
-use crate::demo;
+use crate::{demo, tune};
 
 /// What ends a command.
 #[derive(Debug)]
 pub(crate) enum Error {
     /// The demonstration has no result.
     Demo(demo::Error),
-    /// No runtime for it.
-    Runtime(io::Error),
+    /// The tuner has no advice.
+    Tune(tune::Error),
     /// Standard output cannot be written, for another reason than a reader who has gone.
     Output(io::Error),
 }
@@ -21,7 +21,8 @@ impl Error {
     pub(crate) fn exit_code(&self) -> ExitCode {
         match self {
             Self::Demo(error) => ExitCode::from(error.exit_code()),
-            Self::Runtime(_) | Self::Output(_) => ExitCode::from(1),
+            Self::Tune(error) => ExitCode::from(error.exit_code()),
+            Self::Output(_) => ExitCode::from(1),
         }
     }
 }
@@ -32,11 +33,17 @@ impl From<demo::Error> for Error {
     }
 }
 
+impl From<tune::Error> for Error {
+    fn from(error: tune::Error) -> Self {
+        Self::Tune(error)
+    }
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Demo(error) => error.fmt(f),
-            Self::Runtime(error) => write!(f, "cannot start the asynchronous runtime: {error}"),
+            Self::Tune(error) => error.fmt(f),
             Self::Output(error) => write!(f, "cannot write to standard output: {error}"),
         }
     }
@@ -46,7 +53,8 @@ impl error::Error for Error {
     fn source(&self) -> Option<&(dyn error::Error + 'static)> {
         match self {
             Self::Demo(error) => error.source(),
-            Self::Runtime(error) | Self::Output(error) => Some(error),
+            Self::Tune(error) => error.source(),
+            Self::Output(error) => Some(error),
         }
     }
 }

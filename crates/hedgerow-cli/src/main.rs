@@ -5,6 +5,8 @@ mod demo;
 mod error;
 mod output;
 mod replay;
+mod simulate;
+mod tune;
 
 use std::process::ExitCode;
 
@@ -25,10 +27,11 @@ fn main() -> ExitCode {
 fn run(command: Command) -> Result<ExitCode, Error> {
     match command {
         Command::Demo(args) => {
-            let runtime = tokio::runtime::Runtime::new().map_err(Error::Runtime)?;
-            runtime.block_on(demo::run(args))?;
+            demo::run(&args)?;
             Ok(ExitCode::SUCCESS)
         }
         Command::Replay(args) => replay::run(&args),
+        Command::Tune(args) => tune::run(&args),
+        Command::Simulate(args) => simulate::run(&args),
     }
 }

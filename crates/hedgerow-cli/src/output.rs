@@ -23,10 +23,38 @@ pub(crate) fn written(result: io::Result<()>) -> Result<(), Error> {
     }
 }
 
+/// Whether standard output is a file, which nobody reads before it is complete.
+#[cfg(unix)]
+pub(crate) fn is_file() -> bool {
+    use std::fs::File;
+    use std::os::fd::AsFd;
+
+    let stdout = io::stdout().as_fd().try_clone_to_owned();
+    stdout.and_then(|stdout| File::from(stdout).metadata()).is_ok_and(|stdout| stdout.is_file())
+}
+
+/// Whether standard output is a file, as far as one can tell: it is no terminal.
+#[cfg(not(unix))]
+pub(crate) fn is_file() -> bool {
+    use std::io::IsTerminal;
+
+    !io::stdout().is_terminal()
+}
+
 /// Says something on standard error.
 pub(crate) fn complain(message: &str) {
     // Nobody is left to tell when standard error is closed.
-    let _ = writeln!(io::stderr(), "{message}");
+    let _ = say(message);
+}
+
+/// Says something on standard error. Fails if its reader has gone: somebody who would say more can
+/// stop.
+pub(crate) fn say(message: &str) -> io::Result<()> {
+    match writeln!(io::stderr(), "{message}") {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Err(error),
+        // Results are worth having without the complaints.
+        _ => Ok(()),
+    }
 }
 
 /// Gives an answer where it belongs: help can be piped into a pager, complaints cannot.

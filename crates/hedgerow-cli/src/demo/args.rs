@@ -3,12 +3,20 @@
 //! Values are judged while they are parsed, so that a wrong one is refused with its option's name
 //! and exit status 2 before anything has been started.
 
-use std::time::Duration;
+use std::{ffi::OsStr, time::Duration};
 
-use clap::{Args, value_parser};
+use clap::{
+    Arg, Args, Command,
+    builder::TypedValueParser,
+    error::{Error as ClapError, ErrorKind},
+    value_parser,
+};
 use hyper::{Uri, http::uri::Scheme};
 
-use super::{client::CALL_LIMIT, error::Error};
+use super::{
+    client::CALL_LIMIT,
+    error::{Error, cut},
+};
 
 /// Servers that a run may use, embedded or not.
 const MAX_UPSTREAMS: usize = 64;
@@ -40,7 +48,7 @@ pub(crate) struct DemoArgs {
         default_value = "7",
         value_name = "NUMBER",
         allow_hyphen_values = true,
-        value_parser = parse_seconds
+        value_parser = Checked(parse_seconds)
     )]
     pub(super) seconds: Duration,
 
@@ -50,7 +58,7 @@ pub(crate) struct DemoArgs {
         default_value_t = 500,
         value_name = "NUMBER",
         allow_hyphen_values = true,
-        value_parser = value_parser!(u32).range(1..=1000)
+        value_parser = Checked(parse_rate)
     )]
     pub(super) rate: u32,
 
@@ -60,7 +68,7 @@ pub(crate) struct DemoArgs {
         default_value = "20ms",
         value_name = "DURATION",
         allow_hyphen_values = true,
-        value_parser = parse_delay
+        value_parser = Checked(parse_delay)
     )]
     pub(super) delay: Duration,
 
@@ -90,11 +98,17 @@ pub(crate) struct DemoArgs {
     /// Every URL is asked once before the run. At most 512 requests are in flight at once, and each
     /// carries the headers `hedgerow-call` and `hedgerow-attempt` (0 for the primary), so that your
     /// logs can tell them apart.
-    #[arg(long, num_args = 1.., value_name = "URL", value_parser = parse_url)]
+    #[arg(long, num_args = 1.., value_name = "URL", value_parser = Checked(parse_url))]
     pub(super) url: Vec<Uri>,
 
     /// Number that decides arrivals and stalls; the same seed gives the same run
-    #[arg(long, default_value_t = 1, value_name = "NUMBER", allow_hyphen_values = true)]
+    #[arg(
+        long,
+        default_value_t = 1,
+        value_name = "NUMBER",
+        allow_hyphen_values = true,
+        value_parser = Checked(parse_seed)
+    )]
     pub(super) seed: u64,
 
     /// Print one JSON object instead of the table and the plot
@@ -111,6 +125,46 @@ impl DemoArgs {
             count => Err(Error::TooManyUrls { count, limit: MAX_UPSTREAMS }),
         }
     }
+}
+
+/// Reads a value, and refuses a wrong one with its option, as much of it as a person needs to know
+/// it again, and the remedy.
+#[derive(Debug, Clone)]
+struct Checked<T>(fn(&str) -> Result<T, String>);
+
+impl<T: Clone + Send + Sync + 'static> TypedValueParser for Checked<T> {
+    type Value = T;
+
+    fn parse_ref(
+        &self,
+        command: &Command,
+        option: Option<&Arg>,
+        value: &OsStr,
+    ) -> Result<T, ClapError> {
+        let Some(text) = value.to_str() else {
+            return Err(ClapError::new(ErrorKind::InvalidUtf8).with_cmd(command));
+        };
+        let Self(parse) = self;
+        parse(text).map_err(|why| {
+            let option = option.map(ToString::to_string).unwrap_or_default();
+            let message = format!(
+                "invalid value '{}' for '{option}': {why}\n\n\
+                 For more information, try '--help'.\n",
+                cut(text)
+            );
+            ClapError::raw(ErrorKind::ValueValidation, message)
+        })
+    }
+}
+
+fn parse_rate(text: &str) -> Result<u32, String> {
+    let rate = text.trim().parse().ok().filter(|rate| (1..=1000).contains(rate));
+    rate.ok_or_else(|| "expected a whole number from 1 to 1000, such as 500".to_owned())
+}
+
+fn parse_seed(text: &str) -> Result<u64, String> {
+    let seed = text.trim().parse();
+    seed.map_err(|_| format!("expected a whole number from 0 to {}", u64::MAX))
 }
 
 fn parse_seconds(text: &str) -> Result<Duration, String> {
@@ -208,8 +262,10 @@ mod tests {
             (&["--seconds", "inf"], "60"),
             (&["--seconds", "1e300"], "60"),
             (&["--seconds", "soon"], "number of seconds"),
-            (&["--rate", "0"], "1..=1000"),
+            (&["--rate", "0"], "from 1 to 1000"),
             (&["--rate", "-1"], "--rate"),
+            (&["--rate", "1e3"], "a whole number from 1 to 1000"),
+            (&["--rate", "1001"], "from 1 to 1000"),
             (&["--rate", "99999999999999"], "1000"),
             (&["--max-hedges", "11"], "0..=10"),
             (&["--upstreams", "0"], "1..=64"),
@@ -219,6 +275,7 @@ mod tests {
             (&["--delay", "5 parsecs"], "--delay"),
             (&["--delay", "1h"], "shorter delay"),
             (&["--seed", "-1"], "--seed"),
+            (&["--seed", "18446744073709551616"], "from 0 to 18446744073709551615"),
         ];
         for (args, expected) in table {
             let message = parse(args).unwrap_err();
@@ -251,6 +308,15 @@ mod tests {
         }
         let args = parse(&["--url", "http://127.0.0.1:1/a", "http://[::1]:2/b?c=d"]).unwrap();
         assert_eq!(args.own_servers().unwrap().unwrap().len(), 2);
+    }
+
+    #[test]
+    fn a_long_value_is_not_repeated() {
+        let long = format!("http://user@host/{}", "x".repeat(100_000));
+        for option in ["--url", "--delay", "--seconds", "--rate", "--seed"] {
+            let message = parse(&[option, &long]).unwrap_err();
+            assert!(message.contains("http://user@host/xxx") && message.len() < 400, "{message}");
+        }
     }
 
     #[test]

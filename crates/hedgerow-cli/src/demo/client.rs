@@ -1,6 +1,13 @@
 //! The client: one call, direct or hedged, over the servers of the run.
 
-use std::{error, fmt, time::Duration};
+use std::{
+    error, fmt, io,
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::Duration,
+};
 
 use bytes::Bytes;
 use hedgerow::{Hedge, Report};
@@ -15,7 +22,7 @@ use hyper_util::{
 };
 use tokio::time::{Instant, timeout_at};
 
-use super::error::Error;
+use super::{error::Error, files, names::Addresses};
 
 /// Time after which a call without an answer has failed, so that a server that never answers cannot
 /// hold up the run.
@@ -33,6 +40,8 @@ pub(super) enum Failure {
     TimedOut,
     /// An answer that says no.
     Status(StatusCode),
+    /// Not sent, because no more files may be opened.
+    OutOfFiles,
     /// No answer, because of the connection.
     Transport(String),
 }
@@ -42,6 +51,7 @@ impl fmt::Display for Failure {
         match self {
             Self::TimedOut => write!(f, "no answer within {CALL_LIMIT:?}"),
             Self::Status(status) => write!(f, "status {status}"),
+            Self::OutOfFiles => f.write_str("no more files may be opened"),
             Self::Transport(why) => f.write_str(why),
         }
     }
@@ -51,22 +61,36 @@ impl fmt::Display for Failure {
 #[derive(Debug)]
 pub(super) struct Answer {
     pub(super) failure: Option<Failure>,
-    /// Requests sent for it, the primary included.
-    pub(super) requests: u32,
     /// Whether a hedge gave the good answer.
     pub(super) won_by_hedge: bool,
+}
+
+/// Requests sent for one call, the primary included. Kept outside of the call, because one that
+/// ends early cannot tell any more.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Sent(Arc<AtomicU32>);
+
+impl Sent {
+    pub(super) fn count_one(&self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn count(&self) -> u32 {
+        self.0.load(Ordering::Relaxed)
+    }
 }
 
 /// A pooled HTTP/1.1 client and the servers it spreads calls over.
 #[derive(Debug)]
 pub(super) struct Client {
-    pool: Pool<HttpConnector, Empty<Bytes>>,
+    pool: Pool<HttpConnector<Addresses>, Empty<Bytes>>,
     targets: Vec<Uri>,
 }
 
 impl Client {
-    pub(super) fn new(targets: Vec<Uri>) -> Self {
-        let mut connector = HttpConnector::new();
+    /// A client for these servers, whose names have these addresses.
+    pub(super) fn new(targets: Vec<Uri>, addresses: Addresses) -> Self {
+        let mut connector = HttpConnector::new_with_resolver(addresses);
         connector.set_nodelay(true);
         let pool =
             Pool::builder(TokioExecutor::new()).pool_timer(TokioTimer::new()).build(connector);
@@ -77,11 +101,12 @@ impl Client {
     pub(super) async fn check(&self) -> Result<(), Error> {
         for (number, url) in (0..).zip(&self.targets) {
             let deadline = Instant::now() + CALL_LIMIT;
-            match self.direct(number, deadline).await.failure {
-                Some(Failure::Status(status)) if status.is_client_error() => {
+            match self.direct(number, deadline, &Sent::default()).await.failure {
+                Some(Failure::Status(status)) if !status.is_server_error() => {
                     return Err(Error::Refused { url: url.clone(), status });
                 }
                 None | Some(Failure::Status(_)) => {}
+                Some(Failure::OutOfFiles) => return Err(Error::OutOfFiles),
                 Some(other) => {
                     return Err(Error::Unreachable { url: url.clone(), why: other.to_string() });
                 }
@@ -91,22 +116,22 @@ impl Client {
     }
 
     /// One call as a program without hedging makes it.
-    pub(super) async fn direct(&self, call: u32, deadline: Instant) -> Answer {
+    pub(super) async fn direct(&self, call: u32, deadline: Instant, sent: &Sent) -> Answer {
+        sent.count_one();
         let outcome = timeout_at(deadline, self.attempt(call, 0)).await;
-        Answer {
-            failure: failure(outcome.unwrap_or(Err(Failure::TimedOut))),
-            requests: 1,
-            won_by_hedge: false,
-        }
+        Answer { failure: failure(outcome.unwrap_or(Err(Failure::TimedOut))), won_by_hedge: false }
     }
 
     /// The same call, hedged.
-    pub(super) async fn hedged(&self, hedge: &Hedge, call: u32, deadline: Instant) -> Answer {
-        // Counted here and not taken from the report, because a call that runs out of time has no
-        // report.
-        let mut requests = 0;
+    pub(super) async fn hedged(
+        &self,
+        hedge: &Hedge,
+        call: u32,
+        deadline: Instant,
+        sent: &Sent,
+    ) -> Answer {
         let settled = hedge.call(|attempt| {
-            requests += 1;
+            sent.count_one();
             self.attempt(call, attempt.number())
         });
         let report = timeout_at(deadline, settled.settle()).await.ok();
@@ -114,12 +139,12 @@ impl Client {
         let outcome = report.and_then(Report::into_outcome);
         let failure = failure(outcome.unwrap_or(Err(Failure::TimedOut)));
         let won_by_hedge = failure.is_none() && winner.is_some_and(|attempt| attempt > 0);
-        Answer { failure, requests, won_by_hedge }
+        Answer { failure, won_by_hedge }
     }
 
     /// One request, its answer read to the end so that the connection can serve the next one.
     ///
-    /// An answer of 500 and above is a failure worth another attempt; any other status decides the
+    /// A status of 500 and above is a failure worth another attempt; any other status decides the
     /// call.
     async fn attempt(&self, call: u32, attempt: u32) -> Result<StatusCode, Failure> {
         let response = self
@@ -132,7 +157,7 @@ impl Client {
         while let Some(frame) = body.frame().await {
             frame.map_err(|error| transport(&error))?;
         }
-        if status.is_server_error() { Err(Failure::Status(status)) } else { Ok(status) }
+        if status.as_u16() >= 500 { Err(Failure::Status(status)) } else { Ok(status) }
     }
 
     fn request(&self, call: u32, attempt: u32) -> Request<Empty<Bytes>> {
@@ -155,11 +180,12 @@ fn target(targets: &[Uri], call: u32, attempt: u32) -> Option<&Uri> {
     targets.get(turn.checked_rem(targets.len())?)
 }
 
-/// A status that says no is a failed call even where another attempt would not have changed it.
+/// A status that says no is a failed call even where another attempt would not have changed it, and
+/// so is one that says nothing, such as a change of protocol.
 fn failure(outcome: Result<StatusCode, Failure>) -> Option<Failure> {
     match outcome {
-        Ok(status) if status.is_client_error() => Some(Failure::Status(status)),
-        Ok(_) => None,
+        Ok(status) if status.is_success() || status.is_redirection() => None,
+        Ok(status) => Some(Failure::Status(status)),
         Err(failure) => Some(failure),
     }
 }
@@ -170,7 +196,10 @@ fn transport(error: &(dyn error::Error + 'static)) -> Failure {
     while let Some(source) = cause.source() {
         cause = source;
     }
-    Failure::Transport(cause.to_string())
+    match cause.downcast_ref::<io::Error>() {
+        Some(error) if files::ran_out(error) => Failure::OutOfFiles,
+        _ => Failure::Transport(cause.to_string()),
+    }
 }
 
 #[cfg(test)]
@@ -189,11 +218,22 @@ mod tests {
 
     #[test]
     fn a_refusal_is_a_failed_call_and_a_redirect_is_not() {
-        assert_eq!(
-            failure(Ok(StatusCode::NOT_FOUND)),
-            Some(Failure::Status(StatusCode::NOT_FOUND))
-        );
-        assert_eq!(failure(Ok(StatusCode::FOUND)), None);
+        for (status, is_good) in [
+            (101, false),
+            (199, false),
+            (200, true),
+            (204, true),
+            (302, true),
+            (400, false),
+            (404, false),
+            (499, false),
+            (600, false),
+            (999, false),
+        ] {
+            let status = StatusCode::from_u16(status).unwrap();
+            let expected = (!is_good).then_some(Failure::Status(status));
+            assert_eq!(failure(Ok(status)), expected);
+        }
         assert_eq!(failure(Err(Failure::TimedOut)), Some(Failure::TimedOut));
     }
 }

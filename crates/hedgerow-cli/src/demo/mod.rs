@@ -10,8 +10,10 @@ mod args;
 mod client;
 mod draw;
 mod error;
+mod files;
 mod json;
 mod load;
+mod names;
 mod pace;
 mod plot;
 mod progress;
@@ -23,36 +25,55 @@ use std::{
     future::{Future, pending},
     io::{self, Write},
     pin::{Pin, pin},
+    process,
     sync::Arc,
     time::Duration,
 };
 
 use hedgerow::Hedge;
-use indicatif::ProgressBar;
+use hyper::Uri;
+use tokio::{runtime, signal::ctrl_c, sync::oneshot};
 
 pub(crate) use self::{args::DemoArgs, error::Error};
 use self::{
     client::Client,
+    files::Need,
     load::Phase,
+    names::Addresses,
+    progress::Progress,
     report::{Comparison, Setting},
     server::Servers,
     stats::Summary,
 };
 
-/// Requests in flight at any moment, primaries and hedges together.
-///
-/// Well below the 1024 open files that a process usually gets, and a bound on what somebody's own
-/// server has to bear.
-const IN_FLIGHT: usize = 512;
-
 /// Runs the demonstration and prints its result.
-pub(crate) async fn run(args: DemoArgs) -> Result<(), Error> {
+pub(crate) fn run(args: &DemoArgs) -> Result<(), Error> {
+    let own = args.own_servers()?;
+    let need = Need {
+        listeners: if own.is_some() { 0 } else { args.upstreams.into() },
+        requests_per_call: 1 + usize::from(args.max_hedges),
+    };
+    let calls_in_flight = need.calls_in_flight()?;
+    // One thread is enough for what is mostly waiting, and cannot fail to start.
+    let runtime =
+        runtime::Builder::new_current_thread().enable_all().build().map_err(Error::Runtime)?;
+    let outcome = runtime.block_on(demonstrate(args, own, calls_in_flight));
+    // Nothing that is left is worth waiting for.
+    runtime.shutdown_background();
+    outcome
+}
+
+async fn demonstrate(
+    args: &DemoArgs,
+    own: Option<Vec<Uri>>,
+    calls_in_flight: usize,
+) -> Result<(), Error> {
     let mut stop = pin!(interrupt());
     let schedule = pace::poisson(args.rate, args.seconds, args.seed);
-    let progress = progress::bar(schedule.len() * 2, args.seconds * 2);
-    progress.set_message("checking");
+    let progress = Progress::new(schedule.len() * 2, args.seconds * 2);
+    progress.stage("checking");
     let stage = tokio::select! {
-        stage = Stage::prepare(&args, schedule) => stage?,
+        stage = Stage::prepare(args, own, schedule, calls_in_flight) => stage?,
         () = stop.as_mut() => return Err(Error::Interrupted),
     };
 
@@ -66,13 +87,20 @@ pub(crate) async fn run(args: DemoArgs) -> Result<(), Error> {
     drop(progress);
 
     let comparison = compare(&direct, &hedged)?;
-    print(&render(&args, &stage, &comparison, hedged.interrupted)?)
+    let setting = Setting {
+        args,
+        interrupted: hedged.interrupted,
+        calls_in_flight,
+        last_failure: hedged.last_failure().or_else(|| direct.last_failure()),
+    };
+    print(&render(&setting, &comparison)?)
 }
 
 /// What both phases share: the schedule, the servers and the client that knows them.
 struct Stage {
     schedule: Vec<Duration>,
     client: Arc<Client>,
+    /// The same number in both phases, and small enough for every one of them to hedge to the full.
     calls_in_flight: usize,
     /// Held for its lifetime only: the embedded servers stop when this is dropped.
     _servers: Option<Servers>,
@@ -81,64 +109,78 @@ struct Stage {
 impl Stage {
     /// Starts the embedded servers, or makes sure that the person's own ones answer before any load
     /// is sent to them.
-    async fn prepare(args: &DemoArgs, schedule: Vec<Duration>) -> Result<Self, Error> {
-        let (targets, servers) = if let Some(urls) = args.own_servers()? {
+    async fn prepare(
+        args: &DemoArgs,
+        own: Option<Vec<Uri>>,
+        schedule: Vec<Duration>,
+        calls_in_flight: usize,
+    ) -> Result<Self, Error> {
+        let (targets, servers) = if let Some(urls) = own {
             (urls, None)
         } else {
             let servers = Servers::start(args.upstreams, args.seed).await?;
             (servers.urls().to_vec(), Some(servers))
         };
-        let client = Client::new(targets);
+        let addresses = Addresses::of(&targets).await?;
+        let client = Client::new(targets, addresses);
         client.check().await?;
-        Ok(Self {
-            schedule,
-            client: Arc::new(client),
-            // The same number of calls in both phases, and small enough for every one of them to
-            // hedge to the full.
-            calls_in_flight: IN_FLIGHT / (1 + usize::from(args.max_hedges)),
-            _servers: servers,
-        })
+        Ok(Self { schedule, client: Arc::new(client), calls_in_flight, _servers: servers })
     }
 
     /// Sends the whole schedule once, direct or hedged.
     async fn phase(
         &self,
         hedge: Option<Hedge>,
-        progress: &ProgressBar,
+        progress: &Progress,
         stop: Pin<&mut impl Future<Output = ()>>,
     ) -> Result<Phase, Error> {
-        progress.set_message(if hedge.is_some() { "hedged" } else { "direct" });
-        let call = |number, deadline| {
+        progress.stage(if hedge.is_some() { "hedged" } else { "direct" });
+        let call = |number, deadline, sent| {
             let (client, hedge) = (Arc::clone(&self.client), hedge.clone());
             async move {
                 match hedge {
-                    None => client.direct(number, deadline).await,
-                    Some(hedge) => client.hedged(&hedge, number, deadline).await,
+                    None => client.direct(number, deadline, &sent).await,
+                    Some(hedge) => client.hedged(&hedge, number, deadline, &sent).await,
                 }
             }
         };
         let departures = pace::departures(&self.schedule).map_err(Error::Pace)?;
-        let ended = || progress.inc(1);
+        let ended = || progress.count_one();
         Ok(load::drive(departures, self.calls_in_flight, call, ended, stop).await)
     }
 }
 
-/// Resolves when the person presses Ctrl-C, and never where that cannot be listened for.
-async fn interrupt() {
-    if tokio::signal::ctrl_c().await.is_err() {
-        pending::<()>().await;
+/// Resolves when the person presses Ctrl-C, and never where that cannot be listened for. Somebody
+/// who presses it again means it.
+fn interrupt() -> impl Future<Output = ()> {
+    let (stop, stopped) = oneshot::channel();
+    tokio::spawn(async move {
+        if ctrl_c().await.is_err() || stop.send(()).is_err() {
+            return;
+        }
+        if ctrl_c().await.is_ok() {
+            process::exit(Error::Interrupted.exit_code().into());
+        }
+    });
+    async {
+        if stopped.await.is_err() {
+            pending::<()>().await;
+        }
     }
 }
 
 /// Two phases as figures, unless there is nothing to compare.
 fn compare(direct: &Phase, hedged: &Phase) -> Result<Comparison, Error> {
-    let (Some(before), Some(after)) = (Summary::of(&direct.records), Summary::of(&hedged.records))
-    else {
+    let figures = |phase: &Phase| {
+        let summary = Summary::of(&phase.records)?;
+        (summary.unanswered < summary.calls).then_some(summary)
+    };
+    let (Some(before), Some(after)) = (figures(direct), figures(hedged)) else {
         return Err(Error::Interrupted);
     };
-    if before.errors == before.calls && after.errors == after.calls {
+    if before.answered_well() + after.answered_well() == 0 {
         return Err(Error::AllFailed {
-            calls: before.calls + after.calls,
+            calls: before.errors + after.errors,
             why: hedged.last_failure().unwrap_or_default(),
         });
     }
@@ -146,22 +188,16 @@ fn compare(direct: &Phase, hedged: &Phase) -> Result<Comparison, Error> {
 }
 
 /// The text for standard output; what does not belong into the JSON is said on standard error.
-fn render(
-    args: &DemoArgs,
-    stage: &Stage,
-    comparison: &Comparison,
-    interrupted: bool,
-) -> Result<String, Error> {
-    if args.json {
-        if interrupted {
+fn render(setting: &Setting<'_>, comparison: &Comparison) -> Result<String, Error> {
+    if setting.args.json {
+        for note in report::warnings(setting, comparison) {
             // Nobody is left to tell when standard error is closed.
-            let _ = writeln!(io::stderr(), "note: {}", report::interruption(comparison));
+            let _ = writeln!(io::stderr(), "note: {note}");
         }
         return json::line(comparison);
     }
-    let setting = Setting { args, interrupted, calls_in_flight: stage.calls_in_flight };
     let paint = plot::Paint::for_stdout();
-    Ok(report::text(&setting, comparison, paint))
+    Ok(report::text(setting, comparison, paint))
 }
 
 /// Writes to standard output; a reader that has seen enough and closed the pipe is no failure.

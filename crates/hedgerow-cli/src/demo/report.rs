@@ -4,6 +4,7 @@ use std::{fmt::Write, time::Duration};
 
 use super::{
     args::DemoArgs,
+    error::cut,
     plot::{self, Paint},
     stats::Summary,
 };
@@ -21,7 +22,12 @@ pub(super) struct Setting<'a> {
     pub(super) args: &'a DemoArgs,
     pub(super) interrupted: bool,
     pub(super) calls_in_flight: usize,
+    /// What became of the last call that failed.
+    pub(super) last_failure: Option<String>,
 }
+
+/// The columns of the report.
+const WIDTH: usize = 78;
 
 /// The whole report for a person.
 pub(super) fn text(setting: &Setting<'_>, both: &Comparison, paint: Paint) -> String {
@@ -29,22 +35,48 @@ pub(super) fn text(setting: &Setting<'_>, both: &Comparison, paint: Paint) -> St
     let mut text = format!("{}\n\n{}\n{plot}\n", headline(setting), table(both));
     for note in notes(setting, both) {
         // Writing to a string cannot fail.
-        let _ = writeln!(text, "note: {note}");
+        let _ = writeln!(text, "{}", wrapped(&format!("note: {note}"), "      "));
     }
-    text + &verdict(both)
+    // Half a phase proves nothing.
+    if !setting.interrupted {
+        text += &wrapped(&verdict(both), "");
+    }
+    text
+}
+
+/// A sentence on as many lines as it takes.
+fn wrapped(sentence: &str, indent: &str) -> String {
+    let (mut text, mut column) = (String::new(), 0);
+    for word in sentence.split_whitespace() {
+        let width = word.chars().count();
+        if column > 0 && column + 1 + width > WIDTH {
+            text = text + "\n" + indent;
+            column = indent.len();
+        } else if column > 0 {
+            text.push(' ');
+            column += 1;
+        }
+        text.push_str(word);
+        column += width;
+    }
+    text
 }
 
 fn headline(Setting { args, .. }: &Setting<'_>) -> String {
     let servers = match args.url.as_slice() {
         [] => format!("{} embedded servers on 127.0.0.1", args.upstreams),
-        [only] => only.to_string(),
-        [first, .., last] => format!("{} servers, {first} to {last}", args.url.len()),
+        [only] => cut(&only.to_string()),
+        [first, .., last] => {
+            let [first, last] = [first, last].map(|url| cut(&url.to_string()));
+            format!("{} servers, {first} to {last}", args.url.len())
+        }
     };
-    format!(
-        "{servers}, {} calls/s for {:?}\n\
-         first direct, then hedged: {} more after {:?} without an answer (seed {})",
-        args.rate, args.seconds, args.max_hedges, args.delay, args.seed
-    )
+    let load = format!("{servers}, {} calls/s for {:?}", args.rate, args.seconds);
+    let phases = format!(
+        "first direct, then hedged: {} more after {:?} without an answer (seed {})",
+        args.max_hedges, args.delay, args.seed
+    );
+    format!("{}\n{}", wrapped(&load, ""), wrapped(&phases, ""))
 }
 
 /// The latencies shown, from the middle to the end of the tail.
@@ -95,10 +127,7 @@ fn change(direct: Duration, hedged: Duration) -> String {
 
 /// What a reader should know before believing the table.
 fn notes(setting: &Setting<'_>, both: &Comparison) -> Vec<String> {
-    let mut notes = Vec::new();
-    if setting.interrupted {
-        notes.push(interruption(both));
-    }
+    let mut notes = warnings(setting, both);
     let waited = both.direct.waited + both.hedged.waited;
     if waited > 0 {
         notes.push(format!(
@@ -116,12 +145,26 @@ fn notes(setting: &Setting<'_>, both: &Comparison) -> Vec<String> {
     notes
 }
 
+/// What a reader should know who sees the figures and nothing else.
+pub(super) fn warnings(setting: &Setting<'_>, both: &Comparison) -> Vec<String> {
+    let interruption = setting.interrupted.then(|| interruption(both));
+    let failure = setting.last_failure.as_ref();
+    let failure = failure.map(|failure| format!("the last call that failed had: {failure}"));
+    interruption.into_iter().chain(failure).collect()
+}
+
 /// Says that the hedged phase was cut short.
-pub(super) fn interruption(both: &Comparison) -> String {
-    format!(
+fn interruption(Comparison { direct, hedged }: &Comparison) -> String {
+    let calls = format!(
         "stopped early: {} direct calls stand against {} hedged ones",
-        both.direct.calls, both.hedged.calls
-    )
+        direct.calls, hedged.calls
+    );
+    match hedged.unanswered {
+        0 => calls,
+        waiting => format!(
+            "{calls}, {waiting} of which still waited for an answer and count as if it had come then"
+        ),
+    }
 }
 
 /// The result in one sentence.
@@ -188,6 +231,8 @@ fn times(factor: f64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use clap::Parser;
+
     use super::*;
 
     fn both(direct_p99: u64, hedged_p99: u64) -> Comparison {
@@ -225,6 +270,63 @@ mod tests {
             verdict(&failing)
                 .starts_with("0.0 % of the direct calls and 50.0 % of the hedged calls failed")
         );
+    }
+
+    #[derive(Debug, Parser)]
+    struct Cli {
+        #[command(flatten)]
+        demo: DemoArgs,
+    }
+
+    fn said(both: &Comparison, setting: impl FnOnce(&mut Setting<'_>)) -> String {
+        let long = "http://a.host.with.a.long.name.example.com/and/a/path";
+        let Cli { demo: args } = Cli::parse_from(["demo", "--url", long, long]);
+        let mut with =
+            Setting { args: &args, interrupted: false, calls_in_flight: 256, last_failure: None };
+        setting(&mut with);
+        text(&with, both, Paint::for_stdout())
+    }
+
+    #[test]
+    fn no_line_is_wider_than_a_terminal() {
+        let mut worst = both(10, 5);
+        worst.hedged.extra_load = 0.123;
+        worst.hedged.waited = 123_456;
+        worst.hedged.unanswered = 123_456;
+        let mut unhedged = both(18, 40);
+        unhedged.hedged.extra_load = 0.0;
+        let mut failing = both(312, 18);
+        failing.hedged.errors = 500;
+        for both in [worst, unhedged, failing, both(99_999, 100), both(100, 99_999), both(10, 10)] {
+            for interrupted in [true, false] {
+                let text = said(&both, |setting| {
+                    setting.interrupted = interrupted;
+                    setting.last_failure =
+                        Some("connection closed before message completed".to_owned());
+                });
+                let widest = text.lines().map(|line| line.chars().count()).max();
+                assert!(widest <= Some(78), "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn half_a_phase_has_no_verdict() {
+        let mut both = both(312, 18);
+        assert!(said(&both, |_| {}).ends_with("for 3.1 % extra requests."));
+        both.hedged.unanswered = 7;
+        let text = said(&both, |setting| setting.interrupted = true);
+        assert!(!text.contains("p99 fell") && !text.contains("No hedge"), "{text}");
+        let note = "note: stopped early: 1000 direct calls stand against 1000 hedged ones, 7 of\n";
+        assert!(text.contains(note), "{text}");
+    }
+
+    #[test]
+    fn what_a_call_failed_with_is_told() {
+        let text = said(&both(312, 18), |setting| {
+            setting.last_failure = Some("status 503 Service Unavailable".to_owned());
+        });
+        assert!(text.contains("note: the last call that failed had: status 503"), "{text}");
     }
 
     #[test]

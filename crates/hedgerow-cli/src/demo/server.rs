@@ -18,6 +18,7 @@ use super::{
     client::{ATTEMPT_HEADER, CALL_HEADER},
     draw::service_time,
     error::Error,
+    files,
 };
 
 /// Running servers; dropping this stops them from accepting.
@@ -32,9 +33,8 @@ impl Servers {
         let mut urls = Vec::new();
         let mut accepting = JoinSet::new();
         for _ in 0..count {
-            let listener =
-                TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.map_err(Error::Listen)?;
-            urls.push(url(&listener).map_err(Error::Listen)?);
+            let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.map_err(unlistened)?;
+            urls.push(url(&listener).map_err(unlistened)?);
             accepting.spawn(accept(listener, seed));
         }
         Ok(Self { urls, _accepting: accepting })
@@ -44,6 +44,10 @@ impl Servers {
     pub(super) fn urls(&self) -> &[Uri] {
         &self.urls
     }
+}
+
+fn unlistened(error: io::Error) -> Error {
+    if files::ran_out(&error) { Error::OutOfFiles } else { Error::Listen(error) }
 }
 
 fn url(listener: &TcpListener) -> io::Result<Uri> {

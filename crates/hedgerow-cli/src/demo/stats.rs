@@ -11,6 +11,8 @@ pub(super) struct Summary {
     pub(super) calls: u32,
     /// Calls that ended without a good answer.
     pub(super) errors: u32,
+    /// Calls that had not ended when the phase was stopped.
+    pub(super) unanswered: u32,
     /// Requests sent, hedges included.
     pub(super) requests: u32,
     /// Hedges started over primaries started.
@@ -43,17 +45,27 @@ impl Summary {
             ..Self::default()
         };
         let (mut primaries, mut won) = (0, 0);
-        for Record { answer, waited, .. } in records {
+        for Record { requests, waited, answer, .. } in records {
             summary.calls += 1;
-            summary.errors += u32::from(answer.failure.is_some());
-            summary.requests += answer.requests;
+            summary.requests += requests;
             summary.waited += u32::from(*waited);
-            primaries += answer.requests.min(1);
-            won += u32::from(answer.won_by_hedge);
+            primaries += requests.min(&1);
+            match answer {
+                None => summary.unanswered += 1,
+                Some(answer) => {
+                    summary.errors += u32::from(answer.failure.is_some());
+                    won += u32::from(answer.won_by_hedge);
+                }
+            }
         }
         summary.extra_load = share(summary.requests - primaries, primaries);
         summary.hedges_won = share(won, summary.calls);
         Some(summary)
+    }
+
+    /// Calls that ended with a good answer.
+    pub(super) fn answered_well(&self) -> u32 {
+        self.calls - self.errors - self.unanswered
     }
 
     /// Calls that failed, over all calls.
@@ -83,8 +95,8 @@ mod tests {
     }
 
     fn record(latency: u64, requests: u32, won_by_hedge: bool, failure: Option<Failure>) -> Record {
-        let answer = Answer { failure, requests, won_by_hedge };
-        Record { latency: Duration::from_millis(latency), waited: false, answer }
+        let answer = Some(Answer { failure, won_by_hedge });
+        Record { latency: Duration::from_millis(latency), waited: false, requests, answer }
     }
 
     #[test]
@@ -114,6 +126,16 @@ mod tests {
         // The call that was never sent is no primary: 2 hedges over 3 primaries.
         assert!((summary.extra_load - 2.0 / 3.0).abs() < 1e-9);
         assert!((summary.hedges_won - 0.25).abs() < 1e-9);
+    }
+
+    #[test]
+    fn calls_without_an_answer_count_with_their_age_and_their_requests() {
+        let unanswered = Record { answer: None, ..record(90, 2, false, None) };
+        let records = [record(10, 1, false, None), unanswered];
+        let summary = Summary::of(&records).unwrap();
+        assert_eq!((summary.calls, summary.errors, summary.unanswered), (2, 0, 1));
+        assert_eq!((summary.requests, summary.max), (3, Duration::from_millis(90)));
+        assert!((summary.extra_load - 0.5).abs() < 1e-9);
     }
 
     #[test]

@@ -87,6 +87,10 @@ fn policy(value: &Value) -> Result<HedgeConfig, ConfigError> {
 }
 
 fn attempt(value: &Value) -> Result<Script, ConfigError> {
+    let Value::Table(_) = value else {
+        let keys = r#"write what it does, such as {"after": "50ms", "outcome": "ok"}"#;
+        return Err(value.refused(keys));
+    };
     let mut fields = Fields::new(value)?;
     let names = OUTCOMES.map(Scripted::name).join(", ");
     let outcome = fields.require("outcome", &format!("use one of {names}"), |value| {
@@ -122,8 +126,11 @@ impl BadLine {
         };
         let mistakes = error.mistakes();
         let told = mistakes.iter().take(TOLD).map(ToString::to_string);
-        let more = mistakes.len().saturating_sub(TOLD);
-        let more = (more > 0).then(|| format!("and {more} more mistakes"));
+        let more = match mistakes.len().saturating_sub(TOLD) + error.untold() {
+            0 => None,
+            1 => Some("and 1 more mistake".to_owned()),
+            more => Some(format!("and {more} more mistakes")),
+        };
         told.chain(more).collect()
     }
 }
@@ -131,7 +138,7 @@ impl BadLine {
 impl fmt::Display for BadLine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::TooLong => f.write_str("longer than 64 MiB; write one scenario a line"),
+            Self::TooLong => f.write_str("longer than 4 MiB; write one scenario a line"),
             Self::NotUtf8(error) => {
                 let byte = error.valid_up_to() + 1;
                 write!(f, "not text at byte {byte}; write JSON in UTF-8")

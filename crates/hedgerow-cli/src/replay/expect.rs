@@ -1,8 +1,5 @@
 //! What should come out of a scenario, and how the result differs from it.
 
-use std::time::Duration;
-
-use hedgerow::Moment;
 use hedgerow::config::{ConfigError, Fields, Value};
 use serde::Serialize;
 
@@ -130,18 +127,12 @@ fn attempt(value: &Value) -> Result<u8, ConfigError> {
 }
 
 fn millis(value: &Value) -> Result<Millis, ConfigError> {
-    let moment = match value {
-        Value::Integer(millis) => u64::try_from(*millis).ok().map(Moment::from_millis),
-        Value::Float(millis) => moment(*millis),
+    let millis = match value {
+        Value::Integer(millis) if *millis >= 0 => Millis::read(&millis.to_string()),
+        Value::Float(millis) => Millis::from_f64(*millis),
         _ => None,
     };
-    moment
-        .map(Millis)
-        .ok_or_else(|| value.refused("write a number of milliseconds, such as 50 or 1.5"))
-}
-
-fn moment(millis: f64) -> Option<Moment> {
-    Duration::try_from_secs_f64(millis / 1e3).ok().map(Moment::from)
+    millis.ok_or_else(|| value.refused("write a number of milliseconds, such as 50 or 1.5"))
 }
 
 /// An event as the library spells it, however its time is written.
@@ -153,7 +144,7 @@ fn event(value: &Value) -> Result<String, ConfigError> {
 
 fn spelled(event: &str) -> Option<String> {
     let (what, at) = event.split_once('@')?;
-    let at = moment(at.parse().ok()?)?.as_millis_f64();
+    let at = Millis::read(at)?;
     if what == "exhausted" {
         return Some(format!("exhausted@{at}"));
     }

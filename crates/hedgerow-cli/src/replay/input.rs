@@ -5,10 +5,8 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, IsTerminal, Read};
 use std::path::{Path, PathBuf};
 
-use crate::output;
-
 /// The longest line that is read: far more than any script needs, far less than there is memory.
-const LONGEST: u64 = 64 * 1024 * 1024;
+const LONGEST: u64 = 4 * 1024 * 1024;
 
 /// One source of lines.
 #[derive(Clone, Debug, PartialEq)]
@@ -17,16 +15,9 @@ pub(super) enum Input {
     File(PathBuf),
 }
 
-/// The inputs that were named, or standard input if none was. Somebody who named none at a terminal
-/// is told what is waited for.
+/// The inputs that were named, or standard input if none was.
 pub(super) fn inputs(files: &[PathBuf]) -> Vec<Input> {
     if files.is_empty() {
-        if io::stdin().is_terminal() {
-            output::complain(
-                "reading scenarios from the terminal: one JSON object a line, Ctrl-D to end; \
-                 `hedgerow replay --help` shows one",
-            );
-        }
         return vec![Input::Stdin];
     }
     let input = |file: &PathBuf| match file {
@@ -37,6 +28,19 @@ pub(super) fn inputs(files: &[PathBuf]) -> Vec<Input> {
 }
 
 impl Input {
+    /// What somebody should know who would otherwise wait without knowing for what.
+    pub(super) fn waits_for(&self) -> Option<String> {
+        match self {
+            Self::Stdin => io::stdin().is_terminal().then(|| {
+                "reading scenarios from the terminal: one JSON object a line, Ctrl-D to end; \
+                 `hedgerow replay --help` shows one"
+                    .to_owned()
+            }),
+            Self::File(path) => is_named_pipe(path)
+                .then(|| format!("{self} is a named pipe: waiting for somebody to write to it")),
+        }
+    }
+
     pub(super) fn lines(&self) -> io::Result<Lines> {
         let reader: Box<dyn BufRead> = match self {
             Self::Stdin => Box::new(io::stdin().lock()),
@@ -44,6 +48,21 @@ impl Input {
         };
         Ok(Lines { reader, buffer: Vec::new(), number: 0 })
     }
+}
+
+/// Whether this is a pipe that nobody may have opened for writing. Those of a shell (`<(...)`) have
+/// no name of their own, and a writer.
+#[cfg(unix)]
+fn is_named_pipe(path: &Path) -> bool {
+    use std::os::unix::fs::FileTypeExt;
+
+    let Ok(true) = path.metadata().map(|file| file.file_type().is_fifo()) else { return false };
+    path.canonicalize().is_ok_and(|path| !path.starts_with("/dev/fd"))
+}
+
+#[cfg(not(unix))]
+fn is_named_pipe(_path: &Path) -> bool {
+    false
 }
 
 impl fmt::Display for Input {

@@ -10,7 +10,7 @@ mod facts;
 mod input;
 mod text;
 
-use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
+use std::io::{self, BufWriter, StdoutLock, Write};
 use std::process::ExitCode;
 
 use hedgerow::testing::Front;
@@ -36,7 +36,7 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<ExitCode, Error> {
 /// What is used from the first line to the last.
 struct Replay {
     out: BufWriter<StdoutLock<'static>>,
-    /// Somebody watches: results come as they are, not when the buffer is full.
+    /// Somebody may be waiting: results come as they are, not when the buffer is full.
     watched: bool,
     json: bool,
     front: Front,
@@ -47,7 +47,7 @@ impl Replay {
     fn new(args: &ReplayArgs) -> Self {
         Self {
             out: output::stdout(),
-            watched: io::stdout().is_terminal(),
+            watched: !output::is_file(),
             json: args.json,
             front: args.front(),
             tally: Tally::default(),
@@ -57,6 +57,10 @@ impl Replay {
     /// Plays an input. Fails only if nothing can be written any more: an input that cannot be read
     /// is refused, and the others are played all the same.
     fn play_all(&mut self, input: &Input) -> io::Result<()> {
+        if let Some(hint) = input.waits_for() {
+            self.out.flush()?;
+            output::say(&hint)?;
+        }
         let mut lines = match input.lines() {
             Ok(lines) => lines,
             Err(error) => return self.refuse(&unreadable(input, &error)),
@@ -110,8 +114,7 @@ impl Replay {
     fn refuse(&mut self, complaint: &str) -> io::Result<()> {
         self.tally.refused = true;
         self.out.flush()?;
-        output::complain(complaint);
-        Ok(())
+        output::say(complaint)
     }
 }
 

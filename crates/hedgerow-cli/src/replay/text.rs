@@ -3,11 +3,12 @@
 use std::io::{self, Write};
 
 use hedgerow::testing::Timeline;
+use unicode_width::UnicodeWidthStr;
 
 use super::case::Case;
 use super::expect::Difference;
 
-/// How much of an id and a title is shown.
+/// How many columns of an id and a title are shown.
 const HEADING: usize = 78;
 
 /// Writes one result. `differences` is none if nothing was expected.
@@ -27,6 +28,7 @@ pub(super) fn write(
         Some(differences) => {
             writeln!(out, "NOT AS EXPECTED")?;
             for Difference { field, expected, got } in differences {
+                let (expected, got) = (escaped(expected), escaped(got));
                 writeln!(out, "  {field}\n    expected {expected}\n    got      {got}")?;
             }
         }
@@ -34,15 +36,53 @@ pub(super) fn write(
     writeln!(out)
 }
 
-/// The start of a text, without what would move the cursor.
+/// The start of a text, without what would move the cursor or turn the text around.
 fn on_one_line(text: &str) -> String {
-    let plain = |c: char| if c.is_control() { '\u{fffd}' } else { c };
-    let mut line: String = text.chars().take(HEADING).map(plain).collect();
-    if text.chars().nth(HEADING).is_some() {
-        line.pop();
-        line.push('…');
+    let mut line = String::new();
+    // Where the text is cut if it turns out to be too long. Marks have no width, and a text may be
+    // nothing else.
+    let mut cut = 0;
+    for c in text.chars() {
+        line.push(if is_unseen(c) { '\u{fffd}' } else { c });
+        let width = line.width();
+        if width > HEADING || line.len() > 8 * HEADING {
+            line.truncate(cut);
+            line.push('…');
+            break;
+        }
+        if width < HEADING {
+            cut = line.len();
+        }
     }
     line
+}
+
+/// JSON in which nothing is unseen.
+fn escaped(json: &str) -> String {
+    let mut text = String::with_capacity(json.len());
+    for c in json.chars() {
+        if is_unseen(c) {
+            let mut units = [0; 2];
+            let escapes = c.encode_utf16(&mut units).iter().map(|unit| format!("\\u{unit:04x}"));
+            text.extend(escapes);
+        } else {
+            text.push(c);
+        }
+    }
+    text
+}
+
+/// Whether a character has no shape of its own: a control character, an end of line, or one of
+/// Unicode's format characters, which turn text around or hide it.
+fn is_unseen(c: char) -> bool {
+    c.is_control()
+        || matches!(c,
+            '\u{ad}' | '\u{600}'..='\u{605}' | '\u{61c}' | '\u{6dd}' | '\u{70f}'
+            | '\u{890}' | '\u{891}' | '\u{8e2}' | '\u{180e}' | '\u{200b}'..='\u{200f}'
+            | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
+            | '\u{fff9}'..='\u{fffb}' | '\u{110bd}' | '\u{110cd}'
+            | '\u{13430}'..='\u{1343f}' | '\u{1bca0}'..='\u{1bca3}'
+            | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e007f}')
 }
 
 #[cfg(test)]
@@ -55,5 +95,28 @@ mod tests {
         assert_eq!(on_one_line("a\nb\u{1b}[2J\0"), "a\u{fffd}b\u{fffd}[2J\u{fffd}");
         assert_eq!(on_one_line(&"x".repeat(78)), "x".repeat(78));
         assert_eq!(on_one_line(&"x".repeat(79)), "x".repeat(77) + "…");
+        assert_eq!(on_one_line(&"x".repeat(1_000_000)), "x".repeat(77) + "…");
+    }
+
+    #[test]
+    fn headings_are_measured_in_columns() {
+        assert_eq!(on_one_line(&"表".repeat(39)), "表".repeat(39));
+        assert_eq!(on_one_line(&"表".repeat(40)), "表".repeat(38) + "…");
+        for text in ["e\u{301}".repeat(100), "\u{301}".repeat(100_000), "❤\u{fe0f}".repeat(50)] {
+            assert!(on_one_line(&text).width() <= HEADING);
+        }
+    }
+
+    #[test]
+    fn nothing_turns_a_text_around() {
+        for c in ['\u{202e}', '\u{2066}', '\u{200b}', '\u{feff}', '\u{2028}', '\u{85}', '\u{e0001}']
+        {
+            assert_eq!(on_one_line(&format!("a{c}b")), "a\u{fffd}b");
+            let json = serde_json::to_string(&format!("a{c}b")).unwrap();
+            let read: String = serde_json::from_str(&escaped(&json)).unwrap();
+            assert!(!escaped(&json).contains(c) && read.contains(c), "{json}");
+        }
+        assert_eq!(on_one_line("é表"), "é表");
+        assert_eq!(escaped("[\"é\"]"), "[\"é\"]");
     }
 }

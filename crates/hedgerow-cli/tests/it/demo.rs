@@ -82,6 +82,47 @@ fn a_reader_who_leaves_early_is_no_failure() {
 }
 
 #[test]
+fn a_host_without_an_address_is_named_with_status_1() {
+    let output = run(&["--url", "http://no-such-host.invalid/"]);
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{message}");
+    assert!(
+        message.starts_with("error: no address for the host no-such-host.invalid: "),
+        "{message}"
+    );
+}
+
+/// Runs a command in a shell that may have only so many files open.
+#[cfg(unix)]
+fn with_files(files: u32, args: &str) -> Output {
+    let script = format!("ulimit -n {files} && exec \"$0\" demo {args}");
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &script, env!("CARGO_BIN_EXE_hedgerow")]).stdin(Stdio::null());
+    shell.output().expect("there is a shell")
+}
+
+#[test]
+#[cfg(unix)]
+fn too_few_files_are_said_to_be_that() {
+    for files in [5, 10, 25] {
+        let output = with_files(files, "--seconds 0.1 --max-hedges 10");
+        let message = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{message}");
+        let start = format!("error: only {files} files may be open at once; allow ");
+        assert!(message.starts_with(&start), "{message}");
+    }
+}
+
+#[test]
+#[cfg(unix)]
+fn few_files_are_enough_for_fewer_calls_at_once() {
+    let output = with_files(100, "--seconds 0.5 --rate 200 --max-hedges 10 --delay 0ms --json");
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&json["direct"]["errors"], &json["hedged"]["errors"]), (&0.into(), &0.into()));
+}
+
+#[test]
 fn help_shows_examples() {
     let output = run(&["--help"]);
     assert_eq!(output.status.code(), Some(0));

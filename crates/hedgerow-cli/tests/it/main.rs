@@ -10,3 +10,7 @@ mod refusals;
 mod replay;
 /// Runs the program and keeps what it said.
 mod run;
+/// What `hedgerow simulate` makes of specs, good and bad.
+mod simulate;
+/// What `hedgerow tune` makes of logs, good and bad.
+mod tune;

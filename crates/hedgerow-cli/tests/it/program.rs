@@ -16,7 +16,7 @@ fn without_arguments_it_explains_itself() {
 
 #[test]
 fn every_command_has_help_with_examples() {
-    for command in ["demo", "replay"] {
+    for command in ["demo", "replay", "tune"] {
         let help = hedgerow(&[command, "--help"], "");
         assert_eq!(help.status, Some(0));
         assert!(help.out.contains("Examples:\n  hedgerow "), "{}", help.out);

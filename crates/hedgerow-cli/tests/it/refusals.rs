@@ -2,9 +2,12 @@
 //! others run all the same, and the exit status is 2.
 
 use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Write};
+use std::iter;
 use std::path::Path;
+use std::process::{Command, Stdio};
 
-use crate::run::{Ran, file, hedgerow, replay};
+use crate::run::{Ran, file, hedgerow, program, ran, replay};
 
 /// A line that is fine, whatever stands around it.
 const GOOD: &str = r#"{"id":"good","attempts":[{"after":"30ms","outcome":"ok"}]}"#;
@@ -112,7 +115,10 @@ fn values_of_the_wrong_kind_are_refused_with_the_remedy() {
         (r#"{"attempts":[],"idempotent":"no"}"#, r#"idempotent = "no": write true or false"#),
         (r#"{"attempts":[],"policy":[]}"#, "policy = []: write keys and their values"),
         (r#"{"attempts":{}}"#, "attempts = {}: write a list in brackets"),
-        (r#"{"attempts":[7]}"#, "attempts[0] = 7: write keys and their values"),
+        (
+            r#"{"attempts":[7]}"#,
+            r#"attempts[0] = 7: write what it does, such as {"after": "50ms", "outcome": "ok"}"#,
+        ),
         (
             r#"{"attempts":[{"after":"1s"}]}"#,
             "attempts[0].outcome: missing; use one of ok, error, bad",
@@ -197,18 +203,77 @@ fn what_is_no_json_says_where() {
 
 #[test]
 fn complaints_stay_short_whatever_the_line() {
-    let long = "x".repeat(10_000_000);
-    let many = vec!["7"; 100_000].join(",");
+    let long = "x".repeat(2_000_000);
+    let many = vec!["7"; 1_000_000].join(",");
     for line in [
         format!(r#"{{"{long}":"{long}","attempts":[]}}"#),
         format!(r#"{{"attempts":[{{"after":"{long}","outcome":"{long}"}}]}}"#),
         format!(r#"{{"attempts":[{many}]}}"#),
+        format!(r#"{{"attempts":[],"policy":{{"delay":[{many}]}}}}"#),
+        format!(r#"{{"attempts":[],"expect":{{"starts":[{many}],"suppressed":[{many}]}}}}"#),
+        format!("{long}{long}{long}"),
         long,
     ] {
         let ran = replay(&line);
         assert_eq!((ran.status, ran.out.as_str()), (Some(2), ""));
         assert!(ran.err.len() < 4_000, "{}", &ran.err[..4_000]);
     }
+}
+
+#[test]
+fn a_line_of_mistakes_ends_with_their_number() {
+    let ran = replay(&format!(r#"{{"attempts":[{}]}}"#, vec!["7"; 1_000_000].join(",")));
+    assert_eq!(ran.err.lines().count(), 21);
+    assert!(ran.err.ends_with("\nstdin:1: and 999980 more mistakes\n"), "{}", ran.err);
+}
+
+#[test]
+fn a_line_that_is_too_long_is_refused_and_the_next_is_played() {
+    let long = " ".repeat(4 * 1024 * 1024);
+    refused(&format!("{long}[]"), &["longer than 4 MiB; write one scenario a line"]);
+}
+
+/// Refusals go on until nobody reads them.
+#[test]
+fn a_reader_of_complaints_who_leaves_ends_the_run() {
+    let mut child = program(&["replay"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stderr.take());
+    let mut stdin = child.stdin.take().unwrap();
+    let endless = iter::repeat_n("bad\n", 1_000_000).try_for_each(|line| {
+        // Fails once the program has ended.
+        stdin.write_all(line.as_bytes())
+    });
+    drop(stdin);
+    assert!(endless.is_err());
+    let ran = ran(child.wait_with_output().unwrap());
+    assert_eq!((ran.status, ran.out.as_str()), (Some(2), ""));
+}
+
+#[test]
+#[cfg(unix)]
+fn a_named_pipe_without_a_writer_is_said_to_be_waited_for() {
+    let path = file("waiting.fifo", "");
+    fs::remove_file(&path).unwrap();
+    assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
+    let name = path.to_str().unwrap();
+    let mut child = program(&["replay", "--json", name])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut hint = String::new();
+    BufReader::new(child.stderr.take().unwrap()).read_line(&mut hint).unwrap();
+    assert_eq!(hint, format!("{name} is a named pipe: waiting for somebody to write to it\n"));
+    fs::write(&path, GOOD).unwrap();
+    let ran = ran(child.wait_with_output().unwrap());
+    assert_eq!((ran.status, ran.json().len()), (Some(0), 1));
+    fs::remove_file(path).unwrap();
 }
 
 #[test]

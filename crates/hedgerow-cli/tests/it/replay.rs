@@ -1,5 +1,6 @@
 //! What `hedgerow replay` makes of good input.
 
+use std::io::{BufRead, BufReader, Write};
 use std::process::Stdio;
 
 use hedgerow::HedgeConfig;
@@ -76,11 +77,56 @@ fn huge_and_zero_durations_are_played() {
     }
 }
 
+/// What comes out may be fed back as what is expected, whatever the times.
+#[test]
+fn what_comes_out_is_what_may_be_expected() {
+    for (delay, after) in [
+        ("1.5ms", "2.25ms"),
+        ("4294967296.123457s", "1ns"),
+        ("18446744073.709551613s", "1ns"),
+        ("9007199254.740993001s", "333.333333s"),
+        ("123456789.123456789s", "0.000001s"),
+    ] {
+        let script = format!(
+            r#""policy":{{"delay":"{delay}","losers":"join"}},"attempts":[{{"outcome":"never"}},{{"after":"{after}","outcome":"ok"}}]"#
+        );
+        let mut expect = one(&format!("{{{script}}}"));
+        expect.as_object_mut().unwrap().remove("id");
+        let again = one(&format!(r#"{{{script},"expect":{expect}}}"#));
+        assert_eq!(again["met"], true, "{again}");
+    }
+    let exact = replay(
+        r#"{"policy":{"delay":"18446744073.709551613s"},"attempts":[{"outcome":"never"},{"after":"1ns","outcome":"ok"}]}"#,
+    );
+    let start = r#"[1,18446744073709.551613]],"events":["hedge(1)@18446744073709.551613","#;
+    assert!(exact.out.contains(start), "{}", exact.out);
+}
+
+/// Somebody who sends one line and waits for its result gets it.
+#[test]
+fn results_reach_a_pipe_one_by_one() {
+    let mut child = program(&["replay", "--json"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    for id in ["a", "b"] {
+        writeln!(stdin, r#"{{"id":"{id}","attempts":[],"cancel_at":"1ms"}}"#).unwrap();
+        let mut result = String::new();
+        stdout.read_line(&mut result).unwrap();
+        assert!(result.starts_with(&format!(r#"{{"id":"{id}","#)), "{result}");
+    }
+    drop(stdin);
+    assert!(child.wait().unwrap().success());
+}
+
 #[test]
 fn long_scripts_and_long_lines_are_played() {
     let attempt = r#"{"after":"1ms","outcome":"error","value":"x"}"#;
     let script = vec![attempt; 1_000].join(",");
-    let title = "x".repeat(10_000_000);
+    let title = "x".repeat(4_000_000);
     let line =
         format!(r#"{{"title":"{title}","policy":{{"max_hedges":10}},"attempts":[{script}]}}"#);
     let result = one(&line);

@@ -17,17 +17,22 @@ pub(super) enum DelayConfig {
 }
 
 /// The keys of the table, which all may be left out.
-const KEYS: [&str; 5] = ["percentile", "min", "max", "initial", "half_life"];
+const KEYS: [&str; 6] = ["target", "percentile", "min", "max", "initial", "half_life"];
 
-/// Reads `{ percentile = 95, min = "1ms", max = "1s", initial = "100ms", half_life = "2s" }`.
+/// Reads `{ target = 99.9 }` or `{ percentile = 95, min = "1ms", max = "1s", initial = "100ms", half_life = "2s" }`.
 pub(super) fn read(value: &Value) -> Result<Learning, ConfigError> {
     let mut fields = Fields::new(value)?;
     let defaults = Learning::default();
-    let [percentile, min, max, initial, half_life] = KEYS;
-    let percentile = fields.take(percentile, percentile_of);
+    let [target, percentile, min, max, initial, half_life] = KEYS;
+    let target = fields.take(target, percentile_of);
+    let percentile = fields.take(percentile, |value| match target {
+        Some(_) => Err(value.refused("give either a target or a percentile, not both")),
+        None => percentile_of(value),
+    });
+    let rule = percentile.map(Rule::Percentile).or(target.map(Rule::Target));
     let min = fields.take(min, Value::duration).unwrap_or(defaults.min);
     let learning = Learning {
-        rule: percentile.map_or(defaults.rule, Rule::Percentile),
+        rule: rule.unwrap_or(defaults.rule),
         min,
         max: fields.take(max, |value| at_least(value, min)).unwrap_or(defaults.max),
         initial: fields.take(initial, Value::duration),
@@ -68,11 +73,14 @@ pub(super) fn to_value(learning: &Learning) -> Value {
     let defaults = Learning::default();
     let duration = |duration: Duration| Value::Text(text::format_duration(duration));
     let changed = |value: Duration, default| (value != default).then(|| duration(value));
-    let percentile = match learning.rule {
-        Rule::Percentile(percentile) => Some(Value::Float(percentile.get())),
-        Rule::Target(_) => None,
+    let number = |percentile: Percentile| Some(Value::Float(percentile.get()));
+    let (target, percentile) = match learning.rule {
+        rule if rule == defaults.rule => (None, None),
+        Rule::Percentile(percentile) => (None, number(percentile)),
+        Rule::Target(target) => (number(target), None),
     };
     let entries = [
+        target,
         percentile,
         changed(learning.min, defaults.min),
         changed(learning.max, defaults.max),

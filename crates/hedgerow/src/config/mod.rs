@@ -46,7 +46,8 @@ pub use value::Value;
 /// An adaptive delay may say more:
 /// `{ percentile = 95, min = "1ms", max = "1s", initial = "100ms", half_life = "2s" }`, each of
 /// which may be left out. With a percentile the delay is that percentile; without, delay and
-/// probability are chosen together for the lowest 99th percentile.
+/// probability are chosen together for the lowest 99th percentile, or for the one that
+/// `{ target = 99.9 }` names (what a caller of many services at once needs).
 ///
 /// A key that is left out has its default. Durations carry units, unknown keys are refused with the
 /// nearest known one, and all mistakes are told at once.

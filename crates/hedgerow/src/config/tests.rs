@@ -140,7 +140,7 @@ fn an_adaptive_delay_is_learned_as_told() {
         r#"{"delay":{"percentile":95,"min":"2ms","max":"1s","initial":"100ms","half_life":"5s"},
             "max_extra_load":"2%"}"#,
     );
-    let ms = std::time::Duration::from_millis;
+    let ms = Duration::from_millis;
     let wanted = Learning {
         rule: Rule::Percentile(Percentile::P95),
         load: 0.02,
@@ -152,6 +152,11 @@ fn an_adaptive_delay_is_learned_as_told() {
     assert_eq!(told, wanted);
     for (json, place, hint) in [
         (r#"{"delay":{"percentile":0.95}}"#, "delay.percentile = 0.95: ", "write 95"),
+        (
+            r#"{"delay":{"target":99,"percentile":95}}"#,
+            "delay.percentile = 95: ",
+            "either a target or a percentile",
+        ),
         (r#"{"delay":{"percentil":95}}"#, "delay.percentil = 95: ", "percentile"),
         (r#"{"delay":{"min":"2s","max":"1s"}}"#, r#"delay.max = "1s": "#, "less than min"),
         (r#"{"delay":{"half_life":"0s"}}"#, r#"delay.half_life = "0s": "#, "more than zero"),
@@ -166,6 +171,7 @@ fn an_adaptive_delay_survives_a_round_trip() {
     for json in [
         r#"{"delay":"adaptive"}"#,
         r#"{"delay":{"percentile":99.9,"max":"1s"},"max_extra_load":0.1}"#,
+        r#"{"delay":{"target":99.9}}"#,
     ] {
         let config = read(json).unwrap();
         let written = serde_json::to_string(&config).unwrap();
@@ -267,6 +273,31 @@ fn many_unknown_keys_are_counted_not_listed() {
     let mistakes = mistakes(&format!("{{{}}}", keys.join(",")));
     assert_eq!(mistakes.len(), 11);
     assert!(mistakes[10].starts_with("4990 more keys: "), "{}", mistakes[10]);
+}
+
+#[test]
+fn mistakes_past_the_first_are_counted_and_not_kept() {
+    let many = |entry: &str, count| vec![entry; count].join(",");
+    for (json, kept, untold) in [
+        (format!(r#"{{"delay":[{}]}}"#, many("7", 20)), 20, 0),
+        (format!(r#"{{"delay":[{}]}}"#, many("7", 21)), 20, 1),
+        (format!(r#"{{"delay":[{},"1s"],"colour":1}}"#, many("7", 300_000)), 20, 299_981),
+        (format!("{{{}}}", many(r#""span":1"#, 100_000)), 20, 99_980),
+    ] {
+        let value: Value = serde_json::from_str(&json).unwrap();
+        let error = HedgeConfig::try_from(&value).unwrap_err();
+        assert_eq!((error.mistakes().len(), error.untold()), (kept, untold));
+        assert_eq!(error.to_string().lines().count(), kept + usize::from(untold > 0));
+        let end = match untold {
+            0 => "delay[19] = 7: a duration needs a unit".to_owned(),
+            1 => "\nand 1 more mistake".to_owned(),
+            more => format!("\nand {more} more mistakes"),
+        };
+        assert!(error.to_string().contains(&end), "{error}");
+        let within = error.within("policy");
+        assert_eq!(within.untold(), untold);
+        assert!(within.mistakes().iter().all(|mistake| mistake.option().starts_with("policy.")));
+    }
 }
 
 #[test]

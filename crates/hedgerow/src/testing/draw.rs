@@ -17,15 +17,17 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use hedgerow_core::{End, Gate, Moment};
+use unicode_width::UnicodeWidthStr;
 
-use super::timeline::{Timeline, TimelineEvent, millis};
+use super::scenario::Scripted;
+use super::timeline::{ReturnedKind, Timeline, TimelineEvent, millis};
 
 /// The columns of a drawing, between its parts, and of the bars.
 const WIDTH: usize = 78;
 const GAP: usize = 2;
 const BARS: std::ops::RangeInclusive<usize> = 12..=50;
 
-/// How much of a returned value is shown.
+/// How many columns of a returned value are shown, where there is room.
 const VALUE: usize = 32;
 
 impl fmt::Display for Timeline {
@@ -57,6 +59,8 @@ struct Row {
     denied: Option<(Moment, Gate)>,
     told: Option<Moment>,
     end: Option<(Moment, End)>,
+    /// What is said of an attempt whose outcome was accepted.
+    accepted: &'static str,
     /// What an attempt without an end does.
     forever: &'static str,
 }
@@ -86,6 +90,11 @@ fn rows(timeline: &Timeline) -> Vec<Row> {
             .iter()
             .find(|(ended, ..)| *ended == attempt)
             .map(|(_, at, end)| (*at, *end)),
+        accepted: match timeline.returned.kind {
+            // Neither an error nor a refusal is a victory.
+            ReturnedKind::Outcome(outcome) if outcome != Scripted::Ok => "decided",
+            _ => "won",
+        },
         forever: match timeline.returned.at {
             Some(_) => "runs on",
             None => "never ends",
@@ -100,12 +109,21 @@ fn draw(rows: &[Row], f: &mut fmt::Formatter<'_>) -> fmt::Result {
         widths.max().unwrap_or_default() + GAP
     };
     let names = longest(Row::name);
-    let bars = WIDTH.saturating_sub(names + longest(Row::note)).clamp(*BARS.start(), *BARS.end());
-    let scale = Scale::new(rows, bars);
-    writeln!(f, "{:names$}{}", "", scale.axis(rows))?;
+    let notes = longest(Row::note);
+    // Times can be so long that a note takes a line of its own.
+    let beside = names + BARS.start() + notes <= WIDTH;
+    let room = WIDTH.saturating_sub(names + if beside { notes } else { 0 });
+    let scale = Scale::new(rows, room.clamp(*BARS.start(), *BARS.end()));
+    writeln!(f, "{:names$}{}", "", scale.axis(rows, WIDTH.saturating_sub(names)))?;
     for row in rows {
         let bar: String = row.bar(&scale).into_iter().collect();
-        writeln!(f, "{:names$}{bar}{:GAP$}{}", row.name(), "", row.note())?;
+        let name = row.name();
+        if beside {
+            writeln!(f, "{name:names$}{bar}{:GAP$}{}", "", row.note())?;
+        } else {
+            writeln!(f, "{}", format!("{name:names$}{bar}").trim_end())?;
+            writeln!(f, "{}", wrapped("   ", row.notes().into_iter()))?;
+        }
     }
     Ok(())
 }
@@ -151,15 +169,30 @@ impl Row {
     }
 
     fn note(&self) -> String {
+        self.notes().join(", ")
+    }
+
+    fn notes(&self) -> Vec<String> {
         let denied = |(at, gate)| format!("denied at {}: {gate}", millis(at));
         let told = |at| format!("told to stop at {}", millis(at));
         let end = match self.end {
             None => self.start.map(|_| self.forever.to_owned()),
             Some((at, End::Cancelled | End::Discarded)) if self.told == Some(at) => None,
-            Some((at, end)) => Some(format!("{} at {}", end_word(end), millis(at))),
+            Some((at, end)) => Some(format!("{} at {}", self.end_word(end), millis(at))),
         };
         let parts = [self.denied.map(denied), self.told.map(told), end];
-        parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+        parts.into_iter().flatten().collect()
+    }
+
+    fn end_word(&self, end: End) -> &'static str {
+        match end {
+            End::Won => self.accepted,
+            End::Failed => "failed",
+            End::Rejected => "rejected",
+            End::Panicked => "panicked",
+            End::Cancelled => "dropped",
+            End::Discarded => "ended",
+        }
     }
 }
 
@@ -170,17 +203,6 @@ fn end_mark(end: End) -> char {
         End::Panicked => '!',
         End::Cancelled => '┤',
         End::Discarded => '○',
-    }
-}
-
-fn end_word(end: End) -> &'static str {
-    match end {
-        End::Won => "won",
-        End::Failed => "failed",
-        End::Rejected => "rejected",
-        End::Panicked => "panicked",
-        End::Cancelled => "dropped",
-        End::Discarded => "ended",
     }
 }
 
@@ -208,11 +230,11 @@ impl Scale {
         usize::try_from(column.min(columns)).unwrap_or_default()
     }
 
-    /// The moments that fit, the first and the last always.
-    fn axis(&self, rows: &[Row]) -> String {
+    /// The moments that fit, the last always.
+    fn axis(&self, rows: &[Row], room: usize) -> String {
         let moments: BTreeSet<Moment> = rows.iter().flat_map(Row::moments).collect();
         let last = format!("{} ms", millis(self.last));
-        let end = self.column(self.last);
+        let end = self.column(self.last).min(room.saturating_sub(last.len()));
         let mut axis = String::new();
         for at in moments.into_iter().filter(|at| *at != self.last) {
             let (label, column) = (millis(at), self.column(at));
@@ -237,18 +259,38 @@ fn returned(timeline: &Timeline) -> String {
     let Some(at) = returned.at else {
         return "hangs: nothing can end this call".to_owned();
     };
-    let value = returned.value.as_deref().map(shown).unwrap_or_default();
+    let head = format!("returned {}", returned.kind.name());
     let from = returned.attempt.map(|attempt| format!(" from {}", name(attempt)));
-    let from = from.unwrap_or_default();
-    let outcome = returned.kind.name();
-    format!("returned {outcome}{value}{from} at {} ms", millis(at))
+    let tail = format!("{} at {} ms", from.unwrap_or_default(), millis(at));
+    // A space, the quotes, and the sign that there is more.
+    let room = WIDTH.saturating_sub(head.len() + tail.len() + 4).min(VALUE);
+    let value = returned.value.as_deref().map(|value| shown(value, room));
+    format!("{head}{}{tail}", value.unwrap_or_default())
 }
 
-/// A value in quotes, on one line, and not all of a long one.
-fn shown(value: &str) -> String {
-    match value.char_indices().nth(VALUE) {
-        None => format!(" {value:?}"),
-        Some((end, _)) => format!(" {:?}…", &value[..end]),
+/// A value in quotes, on one line, and not all of a long one. What cannot be seen, or would move
+/// what can, is escaped.
+fn shown(value: &str, room: usize) -> String {
+    let mut text = String::new();
+    for c in value.chars() {
+        let before = text.len();
+        text.push_str(&escaped(c));
+        // Some letters have no width, and a value may be nothing else.
+        if text.width() > room || text.len() > 8 * VALUE {
+            text.truncate(before);
+            return format!(" \"{text}\"…");
+        }
+    }
+    format!(" \"{text}\"")
+}
+
+/// A character as it is escaped inside a text: at the start, a mark that joins the letter before it
+/// would be too.
+fn escaped(c: char) -> String {
+    match c {
+        // Nothing special between double quotes.
+        '\'' => c.to_string(),
+        _ => String::from_iter(['x', c]).escape_debug().skip(1).collect(),
     }
 }
 

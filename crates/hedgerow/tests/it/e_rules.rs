@@ -88,15 +88,14 @@ async fn e12_a_loser_that_ends_in_the_tick_of_the_decision_is_joined() {
     for spawned in [false, true] {
         for grace in [None, Some(ms(1_000))] {
             let (notes, events) = (Notes::new(), Events::default());
-            let hedge = Hedge::after(ms(50))
-                .losers(Losers::Join { grace })
-                .observer(events.observer());
+            let hedge =
+                Hedge::after(ms(50)).losers(Losers::Join { grace }).observer(events.observer());
             let discards = notes.clone();
-            let call = hedge
-                .call(work(&notes, [ok(100, "a"), ok(50, "b")]))
-                .on_discard(move |lost: Discarded<_, &str>| {
+            let call = hedge.call(work(&notes, [ok(100, "a"), ok(50, "b")])).on_discard(
+                move |lost: Discarded<_, &str>| {
                     discards.note(format_args!("discards {:?}", lost.outcome));
-                });
+                },
+            );
             let answer = match spawned {
                 true => timeout(ms(10_000), call.spawned()).await,
                 false => timeout(ms(10_000), call).await,

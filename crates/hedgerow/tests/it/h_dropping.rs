@@ -6,7 +6,7 @@ use hedgerow::{Attempt, CancellationToken, Cancelled, Discarded, Hedge, Losers};
 use tokio::time::{sleep, timeout};
 
 use crate::support::{
-    Answer, Notes, Scripted, act, both, caught, err, ms, never, ok, panics, work,
+    Answer, Notes, Scripted, act, both, caught, err, ms, never, ok, panics, told, work,
 };
 
 /// Work that keeps the token of each attempt.
@@ -74,7 +74,7 @@ async fn t20_the_winners_token_stays_live() {
                     sleep(ms(20)).await;
                     return Answer::Ok("b");
                 }
-                attempt.cancelled().await;
+                told(&attempt).await;
                 std::future::ready(Err("told to stop")).await
             }
         };

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use hedgerow::{Attempt, CancellationToken, Discarded, Hedge, Losers};
 use tokio::time::{sleep, timeout};
 
-use crate::support::{Answer, Events, Notes, ms};
+use crate::support::{Answer, Events, Notes, ms, told};
 
 /// Waits for losers, however long they take.
 fn joining() -> Hedge {
@@ -23,7 +23,7 @@ fn cleaning(notes: &Notes, cleanup: u64) -> impl FnMut(Attempt) -> crate::suppor
                 sleep(ms(20)).await;
                 return Ok("b");
             }
-            attempt.cancelled().await;
+            told(&attempt).await;
             notes.note("A0 told");
             sleep(ms(cleanup)).await;
             Ok("late")
@@ -105,7 +105,7 @@ async fn loser_ends(how: impl Fn() -> Answer) -> (Answer, u64, usize) {
             sleep(ms(20)).await;
             return Ok("b");
         }
-        attempt.cancelled().await;
+        told(&attempt).await;
         sleep(ms(10)).await;
         how()
     };
@@ -130,7 +130,7 @@ async fn k18_a_cancelled_caller_waits_for_every_attempt() {
     let work = |attempt: Attempt| {
         let number = attempt.hedge_number();
         notes.clone().attempt(number, async move {
-            attempt.cancelled().await;
+            told(&attempt).await;
             sleep(ms(10 + 15 * u64::from(number))).await;
             Answer::Ok("late")
         })

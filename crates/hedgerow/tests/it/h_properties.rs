@@ -2,7 +2,7 @@
 
 use hedgerow::{Attempt, CancellationToken, Delay, Exhausted, Hedge, Losers, Panics, Properties};
 
-use crate::support::{Answer, Notes, act, caught, err, ms, never, ok, panics};
+use crate::support::{Answer, Notes, act, caught, err, ms, never, ok, panics, told};
 
 #[derive(Clone, PartialEq, Debug)]
 struct A(u32);
@@ -143,7 +143,7 @@ async fn pr_29_nothing_that_a_loser_does_later_shows() {
             let number = attempt.number();
             if number == 0 {
                 properties.insert(A(5));
-                attempt.cancelled().await;
+                told(&attempt).await;
                 tokio::time::sleep(ms(10)).await;
                 properties.insert(A(6));
                 notes.note("the loser wrote again");

@@ -30,6 +30,8 @@ mod h_panics;
 mod h_properties;
 /// Impossible numbers are refused.
 mod h_validation;
+/// Who may import whom.
+mod layers;
 /// The rules written down a second time, as an oracle for the engine.
 mod model;
 /// The future of a call: where it can go, what it borrows.
@@ -62,5 +64,9 @@ mod presets_strategy;
 mod presets_structured;
 /// Random policies and scripts: the fronts agree, and the invariants hold.
 mod properties;
+/// The page of rules names tests that exist.
+mod rules_page;
+/// What happens when something is said twice.
+mod setters;
 /// What the tests share.
 mod support;

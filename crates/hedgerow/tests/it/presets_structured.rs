@@ -5,7 +5,7 @@ use std::cell::{Cell, RefCell};
 use hedgerow::{Attempt, CancellationToken, Cancelled, End, Hedge};
 use tokio::time::{sleep, timeout};
 
-use crate::support::{Answer, Notes, caught, err, ms, never, ok, transient, work};
+use crate::support::{Answer, Notes, caught, err, ms, never, ok, told, transient, work};
 
 #[tokio::test(start_paused = true)]
 async fn k03_the_number_of_attempts_counts_the_primary() {
@@ -98,7 +98,7 @@ async fn k21_no_attempt_outlives_the_call() {
         match number {
             2 => sleep(ms(20)).await,
             _ => {
-                attempt.cancelled().await;
+                told(&attempt).await;
                 sleep(ms(30 + number)).await;
             }
         }

@@ -12,7 +12,7 @@ use std::time::Duration;
 use hedgerow::{
     Attempt, Budget, Clock, Decision, Event, EventKind, Hedge, ManualClock, Observer, Origin,
 };
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
 
 /// Milliseconds.
 pub(crate) const fn ms(millis: u64) -> Duration {
@@ -92,6 +92,12 @@ pub(crate) fn transient(answer: &Answer) -> bool {
         Ok(value) => value.starts_with("bad"),
         Err(error) => !error.starts_with("fatal"),
     }
+}
+
+/// Waits until an attempt is told to stop; panics rather than wait for ever.
+pub(crate) async fn told(attempt: &Attempt) {
+    let day = Duration::from_secs(86_400);
+    timeout(day, attempt.cancelled()).await.expect("it is told to stop");
 }
 
 /// What happened, in order, each line with the virtual millisecond at which it did.

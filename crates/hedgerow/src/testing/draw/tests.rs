@@ -1,6 +1,7 @@
 use std::time::Duration;
 
 use hedgerow_core::{Delay, Losers, Panics};
+use unicode_width::UnicodeWidthStr;
 
 use crate::hedge::Hedge;
 use crate::testing::{Front, Scenario, Script, Scripted};
@@ -26,7 +27,7 @@ fn drawn(scenario: &Scenario) -> String {
     let text = scenario.run(Front::Async).to_string();
     assert_eq!(text, scenario.run(Front::Engine).to_string());
     for line in text.lines() {
-        assert!(line.chars().count() <= 78, "{line}");
+        assert!(line.width() <= 78, "{line}");
     }
     text
 }
@@ -186,7 +187,7 @@ fn panics_are_marked_and_odd_values_stay_on_their_line() {
              0                110                           300 ms
 primary @0   ├──────────────────────────────────────────────●  won at 300
 hedge 1 @10    ├──────────────!                                panicked at 110
-returned ok "a\nb\u{1b}[0m and more than fits into "… from primary at 300 ms
+returned ok "a\nb\u{1b}[0m and more than fits"… from primary at 300 ms
 suppressed failures: hedge 1
 "#,
     );
@@ -224,4 +225,63 @@ returned ok "b" from hedge 1 at 70 ms
 cancelled at 70 ms: primary
 "#,
     );
+}
+
+#[test]
+fn what_decides_without_being_good_did_not_win() {
+    for (outcome, word) in [(Scripted::Fatal, "fatal"), (Scripted::Rejected, "rejected")] {
+        let drawn = drawn(&after(50, 0).attempt(ends(10, outcome, "p")));
+        assert!(drawn.contains("●  decided at 10"), "{drawn}");
+        assert!(drawn.contains(&format!("returned {word} \"p\" from primary")), "{drawn}");
+    }
+}
+
+#[test]
+fn values_are_measured_in_columns_after_they_are_escaped() {
+    let odd = [
+        "\u{1b}".repeat(100),
+        "\"\\".repeat(100),
+        "表示".repeat(100),
+        "\u{202e}abc\u{2066}\u{200f}\u{feff}\u{ad}".repeat(20),
+        "e\u{301}".repeat(100),
+        "👩\u{200d}🚀❤\u{fe0f}".repeat(100),
+    ];
+    for value in odd {
+        let drawn = drawn(&after(50, 0).attempt(Script::ok(ms(10), &value)));
+        let invisible = |c: char| "\u{202e}\u{2066}\u{200d}\u{200f}\u{feff}\u{ad}".contains(c);
+        assert!(!drawn.contains(invisible), "{drawn}");
+        assert!(drawn.ends_with("\"… from primary at 10 ms"), "{drawn}");
+    }
+    for value in ["it's 表示", "e\u{301}e\u{301}"] {
+        let drawn = drawn(&after(50, 0).attempt(Script::ok(ms(10), value)));
+        assert!(drawn.contains(&format!("returned ok \"{value}\" from")), "{drawn}");
+    }
+}
+
+#[test]
+fn long_times_take_lines_of_their_own() {
+    let long = Duration::from_nanos(u64::MAX / 4 + 1);
+    let grace = Some(long);
+    let hedge = Hedge::after(long).max_hedges(2).losers(Losers::Join { grace });
+    let scenario = with(hedge)
+        .attempt(Script::ok(long * 4, "a").cleanup(long * 3))
+        .attempt(Script::ok(long * 4, "b").cleanup(ms(1)))
+        .attempt(ends(1, Scripted::Fatal, &"c".repeat(40)));
+    shows(
+        &scenario,
+        r#"
+                               0                      13835058055283.163712 ms
+primary @0                     ├──────────────────────────────┤╌╌╌╌╌╌╌╌╌╌╌╌╌╌┤
+    told to stop at 9223372036855.775808, dropped at 13835058055283.163712
+hedge 1 @4611686018427.387904                 ├───────────────○
+    told to stop at 9223372036855.775808, ended at 9223372036856.775808
+hedge 2 @9223372036854.775808                                 ●
+    decided at 9223372036855.775808
+returned fatal "ccccccccccccccccccc"… from hedge 2 at 13835058055283.163712 ms
+cancelled at 9223372036855.775808 ms: primary, hedge 1
+"#,
+    );
+    let scenario = after(50, 10).cancel_at(Some(Duration::from_nanos(u64::MAX - 1)));
+    let drawn = drawn(&scenario);
+    assert!(drawn.contains("18446744073709.551614"), "{drawn}");
 }

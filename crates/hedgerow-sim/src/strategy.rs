@@ -1,0 +1,77 @@
+//! What the calls of a run are hedged by. The one place where the simulator asks a policy for
+//! anything but its steps.
+
+use hedgerow_core::{Delay, InvalidOption, Moment, Policy, Terms};
+
+use crate::distribution::share;
+use crate::random::stream;
+
+/// A policy, and how often it is followed.
+#[derive(Clone, Debug)]
+pub struct Strategy {
+    policy: Policy,
+    probability: f64,
+}
+
+impl Strategy {
+    /// Follows this policy in every call.
+    ///
+    /// A policy's budget and what it learned are shared by its clones: give every run a policy of
+    /// its own.
+    pub fn new(policy: Policy) -> Self {
+        Self { policy, probability: 1.0 }
+    }
+
+    /// Hedges slow calls with this probability only; the others wait. With a fixed delay this is
+    /// the policy that [`Reissue`](hedgerow_core::latency::Reissue) solves.
+    ///
+    /// # Errors
+    ///
+    /// Refuses what is no share.
+    pub fn with_probability(mut self, probability: f64) -> Result<Self, InvalidOption> {
+        self.probability = share("probability", probability)?;
+        Ok(self)
+    }
+
+    /// The policy.
+    pub fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
+    /// Whether no call can change anything for another one.
+    pub(crate) fn forgets(&self) -> bool {
+        self.policy.budget.is_none() && self.policy.learner.is_none()
+    }
+
+    /// The terms of call number `call`: its chances come from the seed, like everything else.
+    #[inline]
+    pub(crate) fn terms(&self, seed: u64, call: u64) -> Terms {
+        let chances = self.probability < 1.0 || self.policy.learner.is_some();
+        let draw = if chances { stream(!seed, call).u64(..) } else { 0 };
+        Terms { draw, ..Terms::default() }
+    }
+
+    /// The delay before hedge number `hedge` of the call with this draw.
+    #[inline]
+    pub(crate) fn delay(&self, hedge: u8, draw: u64) -> Delay {
+        if self.probability < 1.0 && unit(draw) >= self.probability {
+            return Delay::OnFailure;
+        }
+        self.policy.delay(hedge, draw)
+    }
+
+    /// A call completed: whatever learns may look at what came. `nanos` counts from the start of
+    /// the run.
+    #[inline]
+    pub(crate) fn completed(&self, nanos: u64) {
+        if let Some(learner) = &self.policy.learner {
+            learner.tick(Moment::from_nanos(nanos));
+        }
+    }
+}
+
+/// A number from 0 up to 1 from evenly spread bits.
+#[expect(clippy::cast_precision_loss, reason = "53 bits")]
+fn unit(draw: u64) -> f64 {
+    (draw >> 11) as f64 / (1_u64 << 53) as f64
+}

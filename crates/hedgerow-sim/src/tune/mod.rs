@@ -1,0 +1,46 @@
+//! The tuner: from latencies that people have to what they should set, or why they should not.
+//!
+//! [`Latencies`] counts what a log holds, in bounded memory however long it is. [`tune`] finds when
+//! and how often to hedge under a given extra load, predicts what that gives, and says how sure
+//! that is. It answers "do not hedge" with a [`Reason`] where there are too few samples, where
+//! there is no tail to cut, where pairs of copies show that a second one would be slow as well, and
+//! where the servers have no room for it.
+//!
+//! Everything is deterministic: the same counts and the same [`Question`] give the same [`Advice`].
+//!
+//! ```
+//! use hedgerow_sim::tune::{Latencies, Question, tune};
+//!
+//! let mut latencies = Latencies::default();
+//! for call in 0..20_000_u64 {
+//!     let body = 2_000_000 + call * 7_919 % 1_000_000;
+//!     latencies.record(if call % 50 == 0 { body + 80_000_000 } else { body });
+//! }
+//! let advice = tune(&latencies, None, &Question::default());
+//! let plan = advice.verdict.expect("a tail of 2 % is worth cutting");
+//! assert!(plan.delay < 10e6 && plan.probability == 1.0);
+//! assert!(advice.predicted.p99 < 10e6 && advice.without.p99 > 80e6);
+//! ```
+
+mod advice;
+mod copies;
+mod curve;
+mod curves;
+mod decide;
+mod figures;
+mod latencies;
+mod load;
+mod noise;
+mod solve;
+
+#[cfg(test)]
+mod tests;
+
+pub use advice::{Advice, Choice, Reason, Warning};
+pub use copies::{Copies, Finding, Pairs};
+pub use curve::FineCurve;
+pub use curves::{Curves, curves};
+pub use decide::{Question, tune};
+pub use figures::{Interval, Intervals, Quantiles, rounded};
+pub use latencies::Latencies;
+pub use solve::Plan;
