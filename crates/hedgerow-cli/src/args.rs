@@ -30,7 +30,7 @@ struct Cli {
 pub(crate) enum Command {
     Demo(DemoArgs),
     Replay(ReplayArgs),
-    Tune(TuneArgs),
+    Tune(Box<TuneArgs>),
     Simulate(SimulateArgs),
 }
 

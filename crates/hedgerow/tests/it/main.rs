@@ -1,5 +1,7 @@
 //! The behaviour of the async front, rule by rule. Time is virtual everywhere.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 /// How often attempts are polled.
 mod discipline;
 /// Engine rules that no scenario shows alone.
