@@ -208,18 +208,21 @@ where
             });
             asked.unwrap_or_else(|| policy.policy().delay(1, draw))
         };
-        let rest = match delay {
+        // Each arm puts its own in place: the timer is large, and would be copied on its way.
+        match delay {
             Delay::Immediately | Delay::After(Duration::ZERO) => {
                 let now = clock_of(policy).now();
                 let race = Race::resumed(policy, now, Some(Delay::Immediately), draw);
-                Rest::Racing { race }
+                this.rest.set(Some(Rest::Racing { race }));
             }
             Delay::After(delay) if delay <= LONGEST_WAIT => {
-                Rest::Waiting { sleep: tokio::time::sleep(delay), delay, draw }
+                let sleep = tokio::time::sleep(delay);
+                this.rest.set(Some(Rest::Waiting { sleep, delay, draw }));
             }
-            Delay::After(_) | Delay::OnFailure => Rest::Alone { started: clock_of(policy).now() },
-        };
-        this.rest.set(Some(rest));
+            Delay::After(_) | Delay::OnFailure => {
+                this.rest.set(Some(Rest::Alone { started: clock_of(policy).now() }));
+            }
+        }
     }
 
     /// The primary failed while nothing else ran: the race decides what becomes of that.
