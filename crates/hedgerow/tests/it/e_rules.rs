@@ -96,9 +96,10 @@ async fn e12_a_loser_that_ends_in_the_tick_of_the_decision_is_joined() {
                     discards.note(format_args!("discards {:?}", lost.outcome));
                 },
             );
-            let answer = match spawned {
-                true => timeout(ms(10_000), call.spawned()).await,
-                false => timeout(ms(10_000), call).await,
+            let answer = if spawned {
+                timeout(ms(10_000), call.spawned()).await
+            } else {
+                timeout(ms(10_000), call).await
             };
             assert_eq!(answer, Ok(Ok("a")), "it does not hang");
             assert_eq!(notes.at(), 100);

@@ -90,11 +90,11 @@ fn h42_on_an_executor_of_ones_own() {
     let hedge = detaching().clock(Arc::new(clock.clone()));
     let ends = [500, 20];
     let sleeps = clock.clone();
-    let noted = notes.clone();
+    let told = notes.clone();
     let work = move |attempt: Attempt| -> Scripted {
         let number = attempt.hedge_number();
         let wait = sleeps.sleep(ms(ends[usize::from(number)]));
-        Box::pin(noted.clone().attempt(number, async move {
+        Box::pin(told.clone().attempt(number, async move {
             wait.await;
             Answer::Ok("value")
         }))

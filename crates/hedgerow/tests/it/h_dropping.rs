@@ -10,10 +10,10 @@ use crate::support::{
 };
 
 /// Work that keeps the token of each attempt.
-fn keeping<'a, const N: usize>(
-    tokens: &'a RefCell<Vec<CancellationToken>>,
+fn keeping<const N: usize>(
+    tokens: &RefCell<Vec<CancellationToken>>,
     script: [crate::support::Act; N],
-) -> impl FnMut(Attempt) -> Scripted + 'a {
+) -> impl FnMut(Attempt) -> Scripted {
     move |attempt| {
         tokens.borrow_mut().extend(attempt.token());
         Box::pin(act(script[usize::from(attempt.hedge_number())]))
@@ -38,6 +38,22 @@ async fn h38_a_dropped_call_drops_its_attempts() {
         sleep(ms(10_000)).await;
         assert_eq!(notes.lines(), expected, "nothing happens afterwards");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn h38_the_tasks_of_a_spawned_call_stop_with_it() {
+    let notes = Notes::new();
+    let hedge = Hedge::after(ms(50));
+    let call = hedge.call(work(&notes, [])).spawned();
+    assert!(timeout(ms(70), call).await.is_err());
+    tokio::task::yield_now().await;
+    assert_eq!(notes.lines()[2..], ["A0 dropped @70", "A1 dropped @70"]);
+
+    let notes = Notes::new();
+    let call = hedge.call(work(&notes, [never(), ok(20, "b")])).spawned();
+    assert_eq!(call.await, Ok("b"));
+    tokio::task::yield_now().await;
+    assert_eq!(notes.lines()[2..], ["A1 ends @70", "A0 dropped @70"]);
 }
 
 #[tokio::test(start_paused = true)]

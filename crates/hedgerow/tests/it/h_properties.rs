@@ -122,7 +122,7 @@ async fn a25_attempts_copy_at_their_start_and_see_what_hooks_wrote_by_then() {
     let work = |attempt: Attempt| async move {
         if attempt.hedge_number() == 0 {
             attempt.properties().insert(C(3));
-            std::future::pending().await
+            std::future::pending::<()>().await;
         }
         let (a, _, c) = seen(&attempt.properties());
         Ok::<_, &str>((a, c))

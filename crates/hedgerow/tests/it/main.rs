@@ -34,6 +34,8 @@ mod h_properties;
 mod h_validation;
 /// Who may import whom.
 mod layers;
+/// Accounts of what happens on many threads.
+mod ledger;
 /// The rules written down a second time, as an oracle for the engine.
 mod model;
 /// The future of a call: where it can go, what it borrows.
@@ -44,6 +46,8 @@ mod points_world;
 mod pr_budget;
 /// Losers and dropped calls stop everything.
 mod pr_cancel;
+/// Random calls on many threads: every attempt ends once.
+mod pr_ends;
 /// One error names every failed attempt.
 mod pr_errors;
 /// Zero, one nanosecond and the longest duration there is.
@@ -54,7 +58,7 @@ mod pr_orders;
 mod pr_panics;
 /// Calls dropped at every await point.
 mod pr_points;
-/// Calls on many threads.
+/// Two attempts that end together, or while another is set up.
 mod pr_races;
 /// When attempts start and who answers.
 mod pr_start;

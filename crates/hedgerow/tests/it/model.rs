@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use hedgerow::testing::{Front, ReturnedKind, Scenario, Scripted};
+use hedgerow::testing::{Front, ReturnedKind, Scenario, Scripted, TimelineEvent};
 use hedgerow::{Delay, Exhausted, FailureStart, Losers, Moment, Panics, RejectedHedge};
 use proptest::prelude::*;
 
@@ -216,13 +216,11 @@ fn tell(scenario: &Scenario) -> Story {
         if let Some(ended) = model.instant(cancel <= model.now) {
             break ended;
         }
-        match model.next(cancel) {
-            Some(next) => model.now = next,
-            None => {
-                model.story.suppressed = model.failed;
-                return model.story;
-            }
-        }
+        let Some(next) = model.next(cancel) else {
+            model.story.suppressed = model.failed;
+            return model.story;
+        };
+        model.now = next;
     };
     if cancel <= model.now {
         cancel = Moment::NEVER;
@@ -287,7 +285,7 @@ proptest! {
         let returned = timeline.returned;
         let engine = Story {
             starts: timeline.starts.clone(),
-            events: timeline.events.iter().map(|event| event.text()).collect(),
+            events: timeline.events.iter().map(TimelineEvent::text).collect(),
             returned: returned.at.map(|at| (returned.kind, returned.attempt, at)),
             cancelled: timeline.cancelled.clone(),
             suppressed: timeline.suppressed.clone(),

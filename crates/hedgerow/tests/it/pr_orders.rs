@@ -58,10 +58,8 @@ async fn run(hedge: &Hedge, lengths: &[u64], dry: Option<u8>) {
     };
     let call = hedge.call(work).next_action(|next| -> Next {
         asked.set(asked.get() + 1);
-        Ok(match Some(next.hedge_number()) == dry {
-            true => NextAction::Stop,
-            false => NextAction::Repeat,
-        })
+        let is_dry = Some(next.hedge_number()) == dry;
+        Ok(if is_dry { NextAction::Stop } else { NextAction::Repeat })
     });
     let answer = timeout(ms(10_000), turns.drive(call)).await;
     let what = format!("{lengths:?} dry at {dry:?}");

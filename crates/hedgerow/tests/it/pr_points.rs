@@ -120,7 +120,7 @@ fn run(case: &Case, polls: usize, late: bool) -> Left {
     };
     let call = hedge.call(work).tokens().rules(play).cancel_on(&cancel);
     let mut stage = Stage { clock, executor, cancel, cancel_in: case.cancel_at.map(ms) };
-    let came = if case.spawned {
+    let ended = if case.spawned {
         let call = call.spawned_on(Arc::new(stage.executor.clone()));
         stage.drive(call.into_future(), polls, late)
     } else {
@@ -131,7 +131,7 @@ fn run(case: &Case, polls: usize, late: bool) -> Left {
     }
     assert_eq!(lock(&world).hooks, 0, "no hook is left");
     stage.finish();
-    Left { came, events: events.all(), world, granted: TOKENS - tokens.left() }
+    Left { came: ended, events: events.all(), world, granted: TOKENS - tokens.left() }
 }
 
 /// What must hold wherever the call was dropped.

@@ -44,6 +44,7 @@ enum Fault {
 }
 
 /// The source's default: everything but 4xx (408 and 429 do count), aborts and rejections.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "what a predicate is given")]
 fn transient(outcome: &Result<(), Fault>) -> bool {
     match outcome {
         Ok(()) | Err(Fault::Aborted | Fault::Rejected) => false,

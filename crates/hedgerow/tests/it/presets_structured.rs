@@ -95,12 +95,11 @@ async fn k21_no_attempt_outlives_the_call() {
     let work = async |attempt: Attempt| {
         alive.set(alive.get() + 1);
         let number = u64::from(attempt.hedge_number());
-        match number {
-            2 => sleep(ms(20)).await,
-            _ => {
-                told(&attempt).await;
-                sleep(ms(30 + number)).await;
-            }
+        if number == 2 {
+            sleep(ms(20)).await;
+        } else {
+            told(&attempt).await;
+            sleep(ms(30 + number)).await;
         }
         alive.set(alive.get() - 1);
         Ok::<_, &str>(number)

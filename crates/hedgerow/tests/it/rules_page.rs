@@ -50,11 +50,11 @@ fn tests_in(source: &str) -> BTreeSet<String> {
         let function = line.strip_prefix("async ").unwrap_or(line).strip_prefix("fn ");
         if line.starts_with("#[test]") || line.starts_with("#[tokio::test") {
             marked = true;
-        } else if let Some(function) = function {
-            if std::mem::take(&mut marked) {
-                let name = function.split(|c: char| !(c.is_alphanumeric() || c == '_'));
-                names.extend(name.take(1).map(str::to_owned));
-            }
+        } else if let Some(function) = function
+            && std::mem::take(&mut marked)
+        {
+            let name = function.split(|c: char| !(c.is_alphanumeric() || c == '_'));
+            names.extend(name.take(1).map(str::to_owned));
         }
     }
     names

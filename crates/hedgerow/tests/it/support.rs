@@ -185,10 +185,7 @@ pub(crate) struct Guard {
 impl Drop for Guard {
     fn drop(&mut self) {
         if !self.disarmed {
-            let how = match std::thread::panicking() {
-                true => "panics",
-                false => "dropped",
-            };
+            let how = if std::thread::panicking() { "panics" } else { "dropped" };
             self.notes.note(format_args!("{} {how}", self.name));
         }
     }
