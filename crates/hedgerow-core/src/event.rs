@@ -12,7 +12,8 @@ pub struct Event {
     /// Which call: unique in this process among observed calls.
     pub call: u64,
     /// The attempt that the event is about; for events of the call as a whole, the attempt whose
-    /// outcome is returned, if there is one.
+    /// outcome is returned, if there is one (where the caller chooses among failures by itself, the
+    /// one that the policy would have returned).
     pub attempt: Option<u8>,
     /// When, counted from the start of the call.
     pub at: Moment,

@@ -3,12 +3,14 @@
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
+use std::time::Duration;
 
 use hedgerow::{
     Attempt, CancellationToken, Decision, Delay, Discarded, End, Hedge, Losers, ManualClock,
 };
 use tokio::sync::Barrier;
 use tokio::task::yield_now;
+use tokio::time::timeout;
 
 use crate::ledger::{Draw, Gauge, Ledger};
 use crate::support::{Answer, lock, ms};
@@ -29,7 +31,8 @@ where
         })
         .collect();
     for task in tasks {
-        task.await.unwrap();
+        let ended = timeout(Duration::from_secs(60), task).await;
+        ended.expect("a call hangs").unwrap();
     }
 }
 
