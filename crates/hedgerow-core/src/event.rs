@@ -96,6 +96,20 @@ pub enum End {
     Discarded,
 }
 
+impl End {
+    /// The word used in reports and metrics.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Won => "won",
+            Self::Failed => "failed",
+            Self::Rejected => "rejected",
+            Self::Panicked => "panicked",
+            Self::Cancelled => "cancelled",
+            Self::Discarded => "discarded",
+        }
+    }
+}
+
 /// How a call is decided.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Decision {

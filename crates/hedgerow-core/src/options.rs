@@ -82,7 +82,9 @@ pub enum Losers {
     /// They are dropped before the result is returned.
     #[default]
     Drop,
-    /// They are told to stop and waited for, at most for `grace` (`None`: as long as it takes).
+    /// They are told to stop and waited for, at most for `grace` (`None`: as long as it takes). Work
+    /// that does not look at its token is not stopped by it: without a grace the call then lasts as
+    /// long as its slowest attempt.
     Join {
         /// How long to wait for them after the decision.
         grace: Option<Duration>,

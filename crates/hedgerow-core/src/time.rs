@@ -68,6 +68,17 @@ impl From<Duration> for Moment {
     }
 }
 
+impl fmt::Display for Moment {
+    /// In milliseconds.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_never() {
+            f.write_str("never")
+        } else {
+            write!(f, "{} ms", self.as_millis_f64())
+        }
+    }
+}
+
 impl fmt::Debug for Moment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.is_never() { f.write_str("never") } else { write!(f, "{}ms", self.as_millis_f64()) }

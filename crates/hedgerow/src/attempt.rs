@@ -89,6 +89,15 @@ impl Attempt {
         }
     }
 
+    /// Runs `work` until it ends or this attempt is told to stop; `None` if it was stopped. Where
+    /// losers are joined this is what makes them end.
+    pub async fn until_cancelled<W: Future>(&self, work: W) -> Option<W::Output> {
+        match &self.shared {
+            Some(shared) => shared.token.run_until_cancelled(work).await,
+            None => Some(work.await),
+        }
+    }
+
     /// This attempt's copy of the call's properties. What it writes reaches the caller only if it
     /// wins. Empty, and read by nobody, if the call was given none.
     pub fn properties(&self) -> Properties {

@@ -41,6 +41,21 @@ impl Hedge {
     /// each hedge, so it must be safe to run concurrently with itself, and should be idempotent.
     /// Nothing happens until the call is awaited; see [`HedgedCall`] for what else can be said
     /// before that.
+    ///
+    /// Work that looks at what its caller has is best written as an async closure:
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() {
+    /// # async fn send(_body: &str, _attempt: u32) -> Result<u16, String> { Ok(204) }
+    /// let hedge = hedgerow::Hedge::default();
+    /// let body = String::from("ping");
+    /// let status = hedge.call(async |attempt| send(&body, attempt.number()).await).await;
+    /// assert_eq!(status, Ok(204));
+    /// # }
+    /// ```
+    ///
+    /// Tests of one's own need no waiting: under tokio's paused time
+    /// (`#[tokio::test(start_paused = true)]`) hedges start at exact virtual times.
     pub fn call<F, Fut>(&self, work: F) -> HedgedCall<&Self, F, Defaults>
     where
         F: FnMut(Attempt) -> Fut,
@@ -120,7 +135,8 @@ impl<P, F, R> HedgedCall<P, F, R> {
     /// [`Cancelled`], as an error of the caller's own type. A call that is cancelled before it
     /// starts runs nothing. An outcome accepted at the same moment wins over the token.
     ///
-    /// Where `E` cannot be made from [`Cancelled`], [`settle`](HedgedCall::settle) first and use
+    /// Where `E` cannot be made from [`Cancelled`], use
+    /// [`cancel_on_or`](HedgedCall::cancel_on_or), or [`settle`](HedgedCall::settle) first and use
     /// [`Settle::cancel_on`](crate::Settle::cancel_on).
     #[expect(clippy::type_complexity, reason = "a function pointer that makes the error")]
     pub fn cancel_on<E: From<Cancelled>>(
@@ -128,6 +144,32 @@ impl<P, F, R> HedgedCall<P, F, R> {
         token: &CancellationToken,
     ) -> HedgedCall<P, F, CancelWith<R, fn() -> E>> {
         let error: fn() -> E = || E::from(Cancelled);
+        self.watch(token).with(|rules| CancelWith(rules, error))
+    }
+
+    /// The same as [`cancel_on`](HedgedCall::cancel_on), for an error type that cannot be made from
+    /// [`Cancelled`]: `error` makes it.
+    ///
+    /// ```
+    /// use hedgerow::{CancellationToken, hedged};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() {
+    /// let token = CancellationToken::new();
+    /// token.cancel();
+    /// let answer = hedged(|_| async { Ok::<u32, String>(1) })
+    ///     .cancel_on_or(&token, || "nobody waits any more".to_owned())
+    ///     .await;
+    /// assert_eq!(answer, Err("nobody waits any more".to_owned()));
+    /// # }
+    /// ```
+    pub fn cancel_on_or<E, H>(
+        self,
+        token: &CancellationToken,
+        error: H,
+    ) -> HedgedCall<P, F, CancelWith<R, H>>
+    where
+        H: FnMut() -> E,
+    {
         self.watch(token).with(|rules| CancelWith(rules, error))
     }
 
@@ -150,54 +192,6 @@ impl<P, F, R> HedgedCall<P, F, R> {
     fn with<S>(self, wrap: impl FnOnce(R) -> S) -> HedgedCall<P, F, S> {
         let Self { policy, work, rules, extras } = self;
         HedgedCall { policy, work, rules: wrap(rules), extras }
-    }
-
-    /// Which outcomes are worth another attempt; all others decide the call. Values may be, too: a
-    /// response with status 503, say. Default: every error that is not a rejection.
-    ///
-    /// ```
-    /// use hedgerow::hedged;
-    ///
-    /// # #[tokio::main(flavor = "current_thread")] async fn main() {
-    /// let status = hedged(|attempt| async move {
-    ///     Ok::<_, String>(if attempt.hedge_number() == 0 { 503 } else { 200 })
-    /// })
-    /// .handle(|outcome| !matches!(outcome, Ok(status) if *status < 500))
-    /// .await;
-    /// assert_eq!(status, Ok(200));
-    /// # }
-    /// ```
-    pub fn handle<T, E, H>(self, handle: H) -> HedgedCall<P, F, Handle<R, H>>
-    where
-        H: FnMut(&Result<T, E>) -> bool,
-    {
-        self.with(|rules| Handle(rules, handle))
-    }
-
-    /// Which errors say that the work never started. Default: none.
-    pub fn rejection<E, H>(self, is_rejection: H) -> HedgedCall<P, F, Rejection<R, H>>
-    where
-        H: FnMut(&E) -> bool,
-    {
-        self.with(|rules| Rejection(rules, is_rejection))
-    }
-
-    /// Chooses the failure to return when all attempts failed, by its hedge number, from the
-    /// failures in completion order.
-    pub fn exhausted<T, E, H>(self, choose: H) -> HedgedCall<P, F, ExhaustedBy<R, H>>
-    where
-        H: FnMut(&[Failure<T, E>]) -> u8,
-    {
-        self.with(|rules| ExhaustedBy(rules, choose))
-    }
-
-    /// What a hedge does instead of the same work; see [`NextAction`]. An `Err` ends the call.
-    pub fn next_action<T, E, A, H>(self, next: H) -> HedgedCall<P, F, NextActionBy<R, H>>
-    where
-        H: FnMut(&NextHedge<'_>) -> Result<NextAction<A, T, E>, E>,
-        A: Future<Output = Result<T, E>>,
-    {
-        self.with(|rules| NextActionBy(rules, next))
     }
 
     /// Tells each hedge just before it starts.
@@ -225,11 +219,66 @@ impl<P, F, R> HedgedCall<P, F, R> {
     {
         self.with(|rules| DelayWith(rules, delay))
     }
+}
+
+/// What outcomes mean, where their types matter.
+impl<P, F, R, Fut> HedgedCall<P, F, R>
+where
+    F: FnMut(Attempt) -> Fut,
+    Fut: Work,
+{
+    /// Which outcomes are worth another attempt; all others decide the call. Values may be, too: a
+    /// response with status 503, say. Default: every error that is not a rejection.
+    ///
+    /// ```
+    /// use hedgerow::hedged;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() {
+    /// let status = hedged(|attempt| async move {
+    ///     Ok::<_, String>(if attempt.hedge_number() == 0 { 503 } else { 200 })
+    /// })
+    /// .handle(|outcome| !matches!(outcome, Ok(status) if *status < 500))
+    /// .await;
+    /// assert_eq!(status, Ok(200));
+    /// # }
+    /// ```
+    pub fn handle<H>(self, handle: H) -> HedgedCall<P, F, Handle<R, H>>
+    where
+        H: FnMut(&Result<Fut::Value, Fut::Error>) -> bool,
+    {
+        self.with(|rules| Handle(rules, handle))
+    }
+
+    /// Which errors say that the work never started. Default: none.
+    pub fn rejection<H>(self, is_rejection: H) -> HedgedCall<P, F, Rejection<R, H>>
+    where
+        H: FnMut(&Fut::Error) -> bool,
+    {
+        self.with(|rules| Rejection(rules, is_rejection))
+    }
+
+    /// Chooses the failure to return when all attempts failed, by its hedge number, from the
+    /// failures in completion order.
+    pub fn exhausted<H>(self, choose: H) -> HedgedCall<P, F, ExhaustedBy<R, H>>
+    where
+        H: FnMut(&[Failure<Fut::Value, Fut::Error>]) -> u8,
+    {
+        self.with(|rules| ExhaustedBy(rules, choose))
+    }
+
+    /// What a hedge does instead of the same work; see [`NextAction`]. An `Err` ends the call.
+    pub fn next_action<A, H>(self, next: H) -> HedgedCall<P, F, NextActionBy<R, H>>
+    where
+        H: FnMut(&NextHedge<'_>) -> Result<NextAction<A, Fut::Value, Fut::Error>, Fut::Error>,
+        A: Future<Output = Result<Fut::Value, Fut::Error>>,
+    {
+        self.with(|rules| NextActionBy(rules, next))
+    }
 
     /// Given every outcome that nobody will see, exactly once each; see [`Rules::on_discard`].
-    pub fn on_discard<T, E, H>(self, discard: H) -> HedgedCall<P, F, OnDiscard<R, H>>
+    pub fn on_discard<H>(self, discard: H) -> HedgedCall<P, F, OnDiscard<R, H>>
     where
-        H: FnMut(Discarded<T, E>),
+        H: FnMut(Discarded<Fut::Value, Fut::Error>),
     {
         self.with(|rules| OnDiscard(rules, discard))
     }

@@ -73,9 +73,33 @@ impl Hedge {
     /// or as soon as all that started have failed; the first failure is returned; losers are told
     /// to stop and waited for (rules K1 to K33).
     ///
+    /// **The work has to listen**: a loser that does not look at its token runs to its end, and the
+    /// call with it, so that nothing is gained. Either say
+    /// [`until_cancelled`](crate::Attempt::until_cancelled) in the work, or drop losers instead:
+    /// `.losers(Losers::Drop)`.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use hedgerow::Hedge;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() {
+    /// # async fn load(attempt: u32) -> Result<&'static str, &'static str> {
+    /// #     if attempt == 0 { std::future::pending().await } Ok("ada")
+    /// # }
+    /// let profile = Hedge::structured(Duration::from_millis(5), 3)
+    ///     .call(async |attempt| {
+    ///         let loading = load(attempt.number());
+    ///         attempt.until_cancelled(loading).await.unwrap_or(Err("cancelled"))
+    ///     })
+    ///     .await;
+    /// assert_eq!(profile, Ok("ada"));
+    /// # }
+    /// ```
+    ///
     /// # Panics
     ///
     /// If `attempts` is 0 or more than 11.
+    #[track_caller]
     pub fn structured(after: Duration, attempts: u32) -> Self {
         let mut hedge = Self::after(after)
             .failure_start(FailureStart::LaunchWhenIdle)
@@ -122,6 +146,7 @@ impl Hedge {
     /// # Panics
     ///
     /// If `learning.load` is not more than 0 and at most 1.
+    #[track_caller]
     pub fn learning(mut self, learning: Learning) -> Self {
         let load = literal(ExtraLoad::at_most_one(learning.load));
         self.policy.learner = Some(Arc::new(Learner::new(learning)));
@@ -159,6 +184,7 @@ impl Hedge {
     /// # Panics
     ///
     /// If `hedges` is more than 10.
+    #[track_caller]
     pub fn max_hedges(mut self, hedges: u32) -> Self {
         self.policy.max_hedges = literal(MaxHedges::new(hedges));
         self
@@ -206,6 +232,7 @@ impl Hedge {
     /// # Panics
     ///
     /// If `ratio` is not more than 0 and at most 1; a [`RatioBudget`] of one's own may have more.
+    #[track_caller]
     pub fn max_extra_load(self, ratio: f64) -> Self {
         let load = literal(ExtraLoad::at_most_one(ratio));
         match self.learner().map(Learner::learning) {

@@ -138,6 +138,30 @@ impl<T, E> Report<T, E> {
     }
 }
 
+impl<T, E: fmt::Display> fmt::Display for Report<T, E> {
+    /// A line for each attempt, and one for what came of it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for row in &self.attempts {
+            let name = if row.hedge_number == 0 { "primary" } else { "hedge" };
+            write!(f, "{name} {}: started at {}", row.hedge_number, row.started)?;
+            match row.ended {
+                Some((at, end)) => writeln!(f, ", {} at {at}", end.name())?,
+                None => writeln!(f, ", runs on")?,
+            }
+        }
+        if let Some((gate, at)) = self.closed {
+            writeln!(f, "no more hedges from {at} on: {gate}")?;
+        }
+        match (&self.result, self.attempt) {
+            (None, _) => write!(f, "cancelled")?,
+            (Some(Ok(_)), Some(attempt)) => write!(f, "answered by attempt {attempt}")?,
+            (Some(Err(error)), Some(attempt)) => write!(f, "attempt {attempt} failed: {error}")?,
+            (Some(_), None) => write!(f, "hedging itself failed")?,
+        }
+        write!(f, " at {}", self.over_at())
+    }
+}
+
 /// The attempts, as the events tell of them.
 fn rows(log: &[Event]) -> Vec<AttemptReport> {
     let mut rows: Vec<AttemptReport> = Vec::new();

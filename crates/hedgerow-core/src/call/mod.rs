@@ -275,7 +275,8 @@ impl Call {
 
     /// What ended launching before every hedge was used, and when.
     pub fn closed(&self) -> Option<(Gate, Moment)> {
-        self.closed
+        let once = (Gate::NotIdempotent, Moment::ZERO);
+        self.closed.or_else(|| (!self.terms.idempotent).then_some(once))
     }
 
     /// The number that this call's events carry: 0 if the policy has no observer.

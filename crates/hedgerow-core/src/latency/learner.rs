@@ -14,6 +14,7 @@ use super::recorder::Recorder;
 use super::single_r::Reissue;
 use crate::gate::Gate;
 use crate::sharded::Counter;
+use crate::text::format_duration;
 use crate::time::Moment;
 
 /// How often what was learned is looked at anew.
@@ -120,10 +121,30 @@ pub struct Explanation {
     pub median: Option<Duration>,
     /// Whether nearly all calls are slow just now, so that none is hedged.
     pub slow: bool,
-    /// The share of hedges that win.
+    /// The share of hedges that win; 1 until there is one that does not.
     pub win_rate: f64,
-    /// How many hedges each gate has refused; gates that refused none are left out.
+    /// How often each gate spoke against a hedge: `cold` and `probability` for every call that was
+    /// pending at all, the others for those that were when a hedge was due. Gates that never did
+    /// are left out.
     pub refused: Vec<(Gate, u64)>,
+}
+
+impl fmt::Display for Explanation {
+    /// In a sentence or two.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.plan.delay {
+            None => f.write_str("no hedges yet: too few calls have been seen")?,
+            Some(delay) => {
+                let (delay, percent) = (format_duration(delay), self.plan.probability * 100.0);
+                write!(f, "{percent:.0} % of calls pending after {delay} are hedged")?;
+            }
+        }
+        if self.slow {
+            f.write_str("; not now, because nearly all calls are slow")?;
+        }
+        write!(f, "; {:.0} % of hedges win", self.win_rate * 100.0)?;
+        self.refused.iter().try_for_each(|(gate, count)| write!(f, "; {gate}: {count}"))
+    }
 }
 
 struct State {

@@ -18,7 +18,8 @@ pub type Sleep = Pin<Box<dyn Future<Output = ()> + Send>>;
 /// A source of time: says what time it is, and wakes at a moment.
 ///
 /// Tokio's clock is the default; it honours paused time. Another one is chosen with
-/// [`Hedge::clock`](crate::Hedge::clock), for instance [`ManualClock`] in tests.
+/// [`Hedge::clock`](crate::Hedge::clock), for instance `ManualClock` in tests
+/// (feature `test-util`).
 pub trait Clock: fmt::Debug + Send + Sync {
     /// What time it is. Must never go backwards.
     fn now(&self) -> Instant;
