@@ -31,7 +31,11 @@ A scenario is a policy and a script of what its attempts would do, on one line:
   tokens      how many hedges the budget grants; left out: no bound
   idempotent  false: the work must not run twice
   cancel_at   when the caller cancels
-  expect      what must come out; only what it names is compared
+  expect      what must come out; only what it names is compared. Times in it are
+              milliseconds as --json prints them
+    starts    [[attempt, at], ...]; cancelled the same; suppressed [attempt, ...]
+    events    "hedge(1)@50", "denied(1)@50", "win(1)@80", "exhausted@80"
+    returned  {"outcome": .., "value": .., "attempt": .., "at": ..}
   id, title, group   yours
 
 Exit status: 0 done, 1 an expectation was not met, 2 a line or a file was

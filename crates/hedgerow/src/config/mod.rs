@@ -65,6 +65,20 @@ pub use value::Value;
 /// assert!(error.contains(r#"dealy = "50ms": unknown key; did you mean delay?"#));
 /// # Ok::<(), serde_json::Error>(())
 /// ```
+///
+/// In a file it usually has a table of its own, `[hedge]`, which is a field of the program's own
+/// configuration:
+///
+/// ```
+/// #[derive(serde::Deserialize)]
+/// struct Config {
+///     hedge: hedgerow::HedgeConfig,
+/// }
+///
+/// let config: Config = serde_json::from_str(r#"{ "hedge": { "delay": "50ms" } }"#)?;
+/// let hedge = config.hedge.hedge();
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HedgeConfig {
     delay: Option<DelayConfig>,

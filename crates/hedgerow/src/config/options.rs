@@ -13,6 +13,8 @@ use super::learning::{self, DelayConfig};
 use super::{ConfigError, Fields, HedgeConfig, Value};
 
 const ADAPTIVE: &str = "only the whole delay can be adaptive, not one step of it";
+const TABLE: &str = "the keys of a policy stand at the top here; read the table [hedge] into a field \
+                     of type HedgeConfig";
 const SPAN: &str = "this version records no spans; leave the key out";
 
 const FAILURE_STARTS: [FailureStart; 3] =
@@ -39,6 +41,7 @@ pub(super) fn read(fields: &mut Fields<'_>) -> HedgeConfig {
         max_extra_load: fields.take("max_extra_load", max_extra_load),
     };
     fields.misplaced(&["span"], SPAN);
+    fields.misplaced(&["hedge"], TABLE);
     config
 }
 
