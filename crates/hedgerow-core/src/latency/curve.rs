@@ -63,6 +63,11 @@ impl Curve {
         Some(lower + (upper - lower) * part.clamp(0.0, 1.0))
     }
 
+    /// The survival at the upper edge of the bucket with this index.
+    pub(super) fn at_upper(&self, index: usize) -> f64 {
+        self.survival[index]
+    }
+
     /// The lowest chance that the curve reaches.
     pub fn lowest(&self) -> f64 {
         self.survival[BUCKETS - 1]

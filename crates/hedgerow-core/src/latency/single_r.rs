@@ -63,9 +63,16 @@ impl Plan<'_> {
             if index >= end {
                 break;
             }
+            let probability = (self.load / self.curve.at_upper(index)).min(1.0);
+            // Not even hedges that answer at once would do: most short delays end here.
+            if self.curve.at_upper(end) * (1.0 - probability) > self.allowed {
+                continue;
+            }
             let delay = edges(Bucket::at(index)).1;
-            let probability = self.probability(delay);
-            let at = |end: usize| self.late(edges(Bucket::at(end)).1, delay, probability);
+            let at = |end: usize| {
+                let answered = 1.0 - self.curve.survival(edges(Bucket::at(end)).1 - delay);
+                self.curve.at_upper(end) * (1.0 - probability * answered)
+            };
             while end > index + 1 && at(end - 1) <= self.allowed {
                 end -= 1;
                 best = None;
