@@ -70,6 +70,8 @@ mod presets_strategy;
 mod presets_structured;
 /// Random policies and scripts: the fronts agree, and the invariants hold.
 mod properties;
+/// What once broke.
+mod regressions;
 /// The page of rules names tests that exist.
 mod rules_page;
 /// What happens when something is said twice.

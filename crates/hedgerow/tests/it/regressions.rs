@@ -1,0 +1,169 @@
+//! What once broke, each as small as it can be shown.
+
+use std::cell::RefCell;
+use std::future::{IntoFuture, pending};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::task::{Context, Waker};
+
+use hedgerow::testing::ManualExecutor;
+use hedgerow::{
+    Clock, Delay, Discarded, Event, Gate, Hedge, Losers, ManualClock, Properties, RejectedHedge,
+    Spawner,
+};
+
+use crate::support::ms;
+
+/// A value whose destructor looks at the properties that hold it.
+struct Nosy(Properties);
+
+impl Drop for Nosy {
+    fn drop(&mut self) {
+        self.0.get::<u32>();
+    }
+}
+
+#[derive(Clone)]
+struct Shared(#[expect(dead_code, reason = "only its destructor matters")] Arc<Nosy>);
+
+#[tokio::test(start_paused = true)]
+async fn destructors_of_properties_may_use_the_properties() {
+    let properties = Properties::new();
+    properties.insert(Shared(Arc::new(Nosy(properties.clone()))));
+    let work = async |attempt: hedgerow::Attempt| {
+        let copy = attempt.properties();
+        copy.insert(Shared(Arc::new(Nosy(copy.clone()))));
+        Ok::<_, &str>("a")
+    };
+    assert_eq!(Hedge::default().call(work).properties(&properties).await, Ok("a"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_rejection_while_a_hedge_waits_for_its_hook_declines_that_hedge() {
+    let hedge = Hedge::after(ms(50)).max_hedges(3).rejected_hedge(RejectedHedge::Stop);
+    let report = hedge
+        .call(async |attempt| match attempt.hedge_number() {
+            0 => {
+                tokio::time::sleep(ms(60)).await;
+                Err("failed")
+            }
+            1 => {
+                tokio::time::sleep(ms(30)).await;
+                Err::<(), _>("rejected")
+            }
+            _ => unreachable!("launching has ended"),
+        })
+        .rejection(|error| *error == "rejected")
+        .on_hedge_async(|next| {
+            let wait = if next.hedge_number() == 2 { ms(100) } else { ms(0) };
+            tokio::time::sleep(wait)
+        })
+        .settle()
+        .await;
+    assert_eq!(report.hedges_started(), 1);
+    assert_eq!(report.not_hedged().map(|(gate, _)| gate), Some(Gate::Rejected));
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_hedge_starts_at_the_deadline_even_if_its_hook_ends_later() {
+    let hedge = Hedge::after(ms(50));
+    let report = hedge
+        .call(async |_| {
+            tokio::time::sleep(ms(300)).await;
+            Ok::<_, ()>("a")
+        })
+        .deadline(ms(60))
+        .on_hedge_async(|_| tokio::time::sleep(ms(100)))
+        .settle()
+        .await;
+    assert_eq!(report.hedges_started(), 0);
+    assert_eq!(report.not_hedged().map(|(gate, _)| gate), Some(Gate::Deadline));
+}
+
+#[test]
+fn an_observer_that_always_panics_aborts_nothing() {
+    let hedge = Hedge::after(ms(5)).observer(Arc::new(|_: &Event| panic!("observer")));
+    let clock: Arc<dyn Clock> = Arc::new(ManualClock::new());
+    let hedge = hedge.clock(clock);
+    let panicked = catch_unwind(AssertUnwindSafe(|| {
+        let mut call = Box::pin(hedge.call(|_| pending::<Result<(), ()>>()).into_future());
+        let _ = call.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+    }));
+    let panic = panicked.expect_err("the observer's panic reaches the caller");
+    assert_eq!(panic.downcast_ref::<&str>(), Some(&"observer"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_dropped_while_it_joins_discards_its_winner() {
+    let seen = RefCell::new(vec![]);
+    let hedge = Hedge::after(ms(50)).losers(Losers::Join { grace: None });
+    let call = hedge
+        .call(async |attempt| {
+            tokio::time::sleep(if attempt.hedge_number() == 0 { ms(500) } else { ms(20) }).await;
+            Ok::<_, ()>(attempt.hedge_number())
+        })
+        .on_discard(|lost: Discarded<u8, ()>| seen.borrow_mut().push(lost.hedge_number));
+    let timed = tokio::time::timeout(ms(200), call.into_future()).await;
+    assert!(timed.is_err());
+    assert_eq!(*seen.borrow(), [1]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_panic_of_the_delay_function_ends_the_call_for_good() {
+    let hedge = Hedge::default();
+    let work = async |_| pending::<Result<(), ()>>().await;
+    let mut call =
+        Box::pin(hedge.call(work).delay_with(|_| -> Delay { panic!("delay") }).into_future());
+    for text in ["delay", "`Hedged` polled after completion"] {
+        let mut cx = Context::from_waker(Waker::noop());
+        let polled = catch_unwind(AssertUnwindSafe(|| call.as_mut().poll(&mut cx).is_ready()));
+        assert_eq!(polled.expect_err(text).downcast_ref::<&str>(), Some(&text));
+    }
+}
+
+#[test]
+fn a_detached_attempt_whose_task_is_dropped_has_ended() {
+    let ends = Arc::new(std::sync::Mutex::new((0, 0)));
+    let seen = Arc::clone(&ends);
+    let observer = move |event: &Event| {
+        let mut seen = seen.lock().expect("no panic under it");
+        match event.kind {
+            hedgerow::EventKind::Started { .. } => seen.0 += 1,
+            hedgerow::EventKind::Ended { .. } => seen.1 += 1,
+            _ => {}
+        }
+    };
+    let hedge = Hedge::abandoning().delay(ms(5)).observer(Arc::new(observer));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
+    let runtime = runtime.expect("a runtime");
+    let answer = runtime.block_on(async {
+        let work = |attempt: hedgerow::Attempt| async move {
+            match attempt.hedge_number() {
+                0 => pending().await,
+                _ => Ok::<_, ()>(1),
+            }
+        };
+        hedge.call(work).spawned().await
+    });
+    assert_eq!(answer, Ok(1));
+    drop(runtime);
+    assert_eq!(*ends.lock().expect("no panic under it"), (2, 2));
+}
+
+#[test]
+fn a_task_that_runs_its_own_executor_keeps_its_wake() {
+    let executor = ManualExecutor::new();
+    let own = executor.clone();
+    let mut polls = 0;
+    executor.spawn(Box::pin(std::future::poll_fn(move |cx| {
+        polls += 1;
+        if polls == 2 {
+            return std::task::Poll::Ready(());
+        }
+        cx.waker().wake_by_ref();
+        own.run();
+        std::task::Poll::Pending
+    })));
+    executor.run();
+    assert_eq!(executor.alive(), 0);
+}
