@@ -8,13 +8,12 @@ use std::time::Duration;
 use super::buckets::Bucket;
 use super::curve::Curve;
 use super::estimate::Estimate;
-use super::percentile::Percentile;
+use super::learning::{Explanation, Learning, Record, Rule};
 use super::plan::Plan;
 use super::recorder::Recorder;
 use super::single_r::Reissue;
 use crate::gate::Gate;
 use crate::sharded::Counter;
-use crate::text::format_duration;
 use crate::time::Moment;
 
 /// How often what was learned is looked at anew.
@@ -35,62 +34,6 @@ const WIN_WEIGHT: f64 = 1.0 / 64.0;
 /// While hedging does not help, one call in so many tries all the same.
 const PROBE: f64 = 1.0 / 20.0;
 
-/// What a [`Learner`] is to do.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Learning {
-    /// What the delay is chosen for.
-    pub rule: Rule,
-    /// The extra load that is allowed: hedges for each call.
-    pub load: f64,
-    /// After this time an attempt counts half (but a thousand calls are never forgotten).
-    pub half_life: Duration,
-    /// No delay is shorter.
-    pub min: Duration,
-    /// No delay is longer.
-    pub max: Duration,
-    /// The delay while nothing is known; `None`: no hedge until then.
-    pub initial: Option<Duration>,
-}
-
-/// How the delay follows from the latencies.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub enum Rule {
-    /// The delay and the probability that make this percentile lowest under the allowed load.
-    Target(Percentile),
-    /// The delay is this percentile.
-    Percentile(Percentile),
-}
-
-impl Default for Learning {
-    /// p99 under 5 % extra load, a half-life of two seconds, at least one millisecond of delay.
-    fn default() -> Self {
-        Self {
-            rule: Rule::Target(Percentile::P99),
-            load: 0.05,
-            half_life: Duration::from_secs(2),
-            min: Duration::from_millis(1),
-            max: Duration::MAX,
-            initial: None,
-        }
-    }
-}
-
-/// What became of a primary, and how long it ran.
-///
-/// Only primaries are recorded: hedges start in bad moments, and often go elsewhere. A primary that
-/// returned an accepted outcome is finished. One that was cut short (a hedge won, the caller gave
-/// up) is known to take at least so long; so is one that failed, if it took longer than the
-/// median. A quick failure says nothing of how long an answer takes and is not recorded.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Record {
-    /// It finished.
-    Finished(Duration),
-    /// It was stopped before it had finished.
-    Cut(Duration),
-    /// It failed.
-    Failed(Duration),
-}
-
 /// Learns when to hedge.
 ///
 /// Recording is a store into memory that the thread owns. Every 50 ms whoever completes a call
@@ -109,42 +52,6 @@ pub struct Learner {
     /// How many hedges each gate refused, by its place in [`Gate::ALL`].
     refused: [Counter; Gate::ALL.len()],
     state: Mutex<State>,
-}
-
-/// What a learner knows and has decided, and what kept it from hedging.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct Explanation {
-    /// When calls are hedged.
-    pub plan: Plan,
-    /// The latency that half of the calls stay under, to 3 %; `None` while it is not known.
-    pub median: Option<Duration>,
-    /// Whether nearly all calls are slow just now, so that none is hedged.
-    pub slow: bool,
-    /// The share of hedges that win; 1 until there is one that does not.
-    pub win_rate: f64,
-    /// How often each gate spoke against a hedge: `cold` and `probability` for every call that was
-    /// pending at all, the others for those that were when a hedge was due. Gates that never did
-    /// are left out.
-    pub refused: Vec<(Gate, u64)>,
-}
-
-impl fmt::Display for Explanation {
-    /// In a sentence or two.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.plan.delay {
-            None => f.write_str("no hedges yet: too few calls have been seen")?,
-            Some(delay) => {
-                let (delay, percent) = (format_duration(delay), self.plan.probability * 100.0);
-                write!(f, "{percent:.0} % of calls pending after {delay} are hedged")?;
-            }
-        }
-        if self.slow {
-            f.write_str("; not now, because nearly all calls are slow")?;
-        }
-        write!(f, "; {:.0} % of hedges win", self.win_rate * 100.0)?;
-        self.refused.iter().try_for_each(|(gate, count)| write!(f, "; {gate}: {count}"))
-    }
 }
 
 struct State {

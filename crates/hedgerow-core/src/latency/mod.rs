@@ -9,6 +9,7 @@ mod buckets;
 mod curve;
 mod estimate;
 mod learner;
+mod learning;
 mod percentile;
 mod plan;
 mod recorder;
@@ -16,7 +17,8 @@ mod single_r;
 
 pub use buckets::{BUCKETS, Bucket};
 pub use curve::Curve;
-pub use learner::{Explanation, Learner, Learning, Record, Rule};
+pub use learner::Learner;
+pub use learning::{Explanation, Learning, Record, Rule};
 pub use percentile::Percentile;
 pub use plan::Plan;
 pub use single_r::Reissue;

@@ -9,6 +9,7 @@ mod future;
 mod launch;
 mod leave;
 mod race;
+mod rest;
 mod slots;
 mod spawn;
 
