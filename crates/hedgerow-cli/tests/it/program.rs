@@ -1,8 +1,6 @@
 //! Help, the version, wrong arguments: what belongs to no command.
 
-use std::process::Stdio;
-
-use crate::run::{hedgerow, program, ran};
+use crate::run::{abandoned, hedgerow};
 
 #[test]
 fn without_arguments_it_explains_itself() {
@@ -49,13 +47,6 @@ fn wrong_arguments_are_refused_with_status_2() {
 
 #[test]
 fn a_reader_who_leaves_before_the_help_is_no_failure() {
-    let mut child = program(&["--help"])
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    drop(child.stdout.take());
-    let ran = ran(child.wait_with_output().unwrap());
+    let ran = abandoned(&["--help"]);
     assert_eq!((ran.status, ran.err.as_str()), (Some(0), ""));
 }

@@ -55,6 +55,18 @@ pub(crate) fn ran(output: Output) -> Ran {
     Ran { status: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
 }
 
+/// Runs the program for a reader who leaves before the first line of output.
+pub(crate) fn abandoned(args: &[&str]) -> Ran {
+    let mut child = program(args)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program is built before its tests");
+    drop(child.stdout.take());
+    ran(child.wait_with_output().expect("the program ends by itself"))
+}
+
 /// `hedgerow replay --json` with these lines.
 pub(crate) fn replay(lines: &str) -> Ran {
     hedgerow(&["replay", "--json"], lines)
