@@ -38,6 +38,11 @@ mod invalid;
 pub mod latency;
 mod options;
 mod sharded;
+#[cfg(not(all(test, loom)))]
+mod sync;
+#[cfg(all(test, loom))]
+#[path = "sync/loom.rs"]
+mod sync;
 pub mod text;
 mod time;
 mod verdict;

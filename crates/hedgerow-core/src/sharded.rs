@@ -2,22 +2,24 @@
 //! locks and without sharing a cache line.
 
 use std::cell::Cell;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 
-/// How many threads have a shard of their own; the others share the last one.
-pub(crate) const SHARDS: usize = 32;
-/// The shard that threads without one of their own share.
+use crate::sync::{
+    AtomicU64, AtomicUsize, Mutex, Ordering, PoisonError, SHARDS, global, per_thread,
+};
+
+/// The last shard: the one that threads without one of their own share.
 pub(crate) const SHARED: usize = SHARDS - 1;
 
 const UNKNOWN: usize = usize::MAX;
 
-static NEXT: AtomicUsize = AtomicUsize::new(0);
-/// Numbers that ended threads gave back. The lock also hands what those threads wrote to whoever
-/// takes the number next.
-static FREE: Mutex<Vec<usize>> = Mutex::new(Vec::new());
+global! {
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    /// Numbers that ended threads gave back. The lock also hands what those threads wrote to
+    /// whoever takes the number next.
+    static FREE: Mutex<Vec<usize>> = Mutex::new(Vec::new());
+}
 
-thread_local! {
+per_thread! {
     /// This thread's shard, once it is known. Without a destructor, so that it can be read while
     /// the thread ends.
     static SHARD: Cell<usize> = const { Cell::new(UNKNOWN) };
@@ -36,8 +38,9 @@ impl Lease {
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        // What this thread records from now on goes to the shared shard.
-        SHARD.set(SHARED);
+        // What this thread records from now on goes to the shared shard. (Without a destructor the
+        // cell is always there; a model checker may have taken it away already.)
+        let _ = SHARD.try_with(|shard| shard.set(SHARED));
         FREE.lock().unwrap_or_else(PoisonError::into_inner).push(self.0);
     }
 }
@@ -45,7 +48,7 @@ impl Drop for Lease {
 /// The shard of this thread. Nobody else writes to it, unless it is [`SHARED`].
 #[inline]
 pub(crate) fn of_this_thread() -> usize {
-    match SHARD.get() {
+    match SHARD.with(Cell::get) {
         UNKNOWN => assign(),
         shard => shard,
     }
@@ -55,7 +58,7 @@ pub(crate) fn of_this_thread() -> usize {
 fn assign() -> usize {
     let number = LEASE.try_with(|lease| lease.0).unwrap_or(SHARED);
     let shard = number.min(SHARED);
-    SHARD.set(shard);
+    SHARD.with(|own| own.set(shard));
     shard
 }
 
@@ -92,6 +95,9 @@ impl std::fmt::Debug for Counter {
         write!(f, "{}", self.sum())
     }
 }
+
+#[cfg(all(test, loom))]
+pub(crate) mod models;
 
 #[cfg(test)]
 mod tests {

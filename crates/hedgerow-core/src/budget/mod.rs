@@ -4,6 +4,8 @@
 //! bound hold whatever the backend does: calls that complete pay in, hedges take out, and a
 //! backend that stops completing calls stops funding hedges.
 
+#[cfg(all(test, loom))]
+mod models;
 mod ratio;
 
 use std::fmt;

@@ -1,11 +1,11 @@
 //! Extra load as a fraction of completed calls, exactly.
 
 use std::fmt;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::Budget;
 use crate::invalid::InvalidOption;
 use crate::sharded::Counter;
+use crate::sync::{Mutex, MutexGuard, PoisonError};
 
 /// What one hedge costs, in the budget's integer units: one completed call at a ratio of 1.
 const HEDGE: u64 = 1_000_000_000;

@@ -1,5 +1,7 @@
 //! The survival curve of one attempt: how likely it is to take longer than a latency.
 
+use std::ops::Range;
+
 use super::buckets::{BUCKETS, Bucket};
 
 /// The Kaplan-Meier estimate of the chance that an attempt takes longer than a latency.
@@ -19,19 +21,32 @@ impl Curve {
     ///
     /// Without any count the curve is 1 throughout: nothing is known to end.
     pub fn new(done: &[f64; BUCKETS], cut: &[f64; BUCKETS]) -> Self {
-        let weight: f64 = done.iter().chain(cut).sum();
+        let mut curve = Self { survival: Box::new([1.0; BUCKETS]), weight: 0.0 };
+        curve.redraw(done, cut, done.iter().chain(cut).sum(), 0..BUCKETS);
+        curve
+    }
+
+    /// Becomes the curve of these counts, which sum up to `weight` and are all in `used`.
+    pub(super) fn redraw(
+        &mut self,
+        done: &[f64; BUCKETS],
+        cut: &[f64; BUCKETS],
+        weight: f64,
+        used: Range<usize>,
+    ) {
+        self.weight = weight;
         let mut at_risk = weight;
         let mut alive = 1.0;
-        let mut survival = Box::new([1.0; BUCKETS]);
-        for (index, slot) in survival.iter_mut().enumerate() {
+        self.survival[..used.start].fill(alive);
+        for index in used.clone() {
             let exposed = at_risk - cut[index] / 2.0;
             if done[index] > 0.0 && exposed > 0.0 {
                 alive *= (1.0 - done[index] / exposed).clamp(0.0, 1.0);
             }
             at_risk -= done[index] + cut[index];
-            *slot = alive;
+            self.survival[index] = alive;
         }
-        Self { survival, weight }
+        self.survival[used.end..].fill(alive);
     }
 
     /// How many attempts it is made from.
@@ -52,7 +67,7 @@ impl Curve {
     /// The latency in nanoseconds that an attempt exceeds with this chance; `None` if the curve
     /// never falls so low, because too many attempts were cut short.
     pub fn exceeded_with(&self, chance: f64) -> Option<f64> {
-        let index = self.survival.partition_point(|survival| *survival > chance);
+        let index = self.first_below(chance);
         if index == BUCKETS {
             return None;
         }
@@ -61,6 +76,17 @@ impl Curve {
         let (lower, upper) = edges(bucket);
         let part = if before > after { (before - chance) / (before - after) } else { 0.0 };
         Some(lower + (upper - lower) * part.clamp(0.0, 1.0))
+    }
+
+    /// Whether nothing ends in the bucket with this index.
+    pub(super) fn is_level(&self, index: usize) -> bool {
+        let (before, after) = self.sides(Bucket::at(index));
+        before <= after
+    }
+
+    /// The first bucket at whose upper edge the survival is at most this chance.
+    pub(super) fn first_below(&self, chance: f64) -> usize {
+        self.survival.partition_point(|survival| *survival > chance)
     }
 
     /// The survival at the upper edge of the bucket with this index.

@@ -1,19 +1,25 @@
 //! Counts that forget: by time, and never below a thousand calls.
 
+use std::ops::Range;
 use std::time::Duration;
 
 use super::buckets::BUCKETS;
 use super::curve::Curve;
-use super::recorder::Totals;
+use super::recorder::{Counts, Recorder};
 use crate::time::Moment;
+
+/// A bucket that weighs less has been forgotten. (Halved for ever, its weight would end among the
+/// numbers that are slow to reckon with.)
+const FORGOTTEN: f64 = 1e-12;
 
 /// Weighted counts of finished and cut attempts, old ones weighing less.
 pub(super) struct Estimate {
     done: Box<[f64; BUCKETS]>,
     cut: Box<[f64; BUCKETS]>,
     weight: f64,
-    seen: Totals,
+    seen: Box<Counts>,
     last: Moment,
+    curve: Curve,
 }
 
 /// What came since the last look.
@@ -27,47 +33,30 @@ pub(super) struct Fresh {
 
 impl Estimate {
     pub(super) fn new() -> Self {
-        Self {
-            done: Box::new([0.0; BUCKETS]),
-            cut: Box::new([0.0; BUCKETS]),
-            weight: 0.0,
-            seen: Totals::default(),
-            last: Moment::ZERO,
-        }
+        let (done, cut) = (Box::new([0.0; BUCKETS]), Box::new([0.0; BUCKETS]));
+        let curve = Curve::new(&done, &cut);
+        let seen = Box::new(Counts::NONE);
+        Self { done, cut, weight: 0.0, seen, last: Moment::ZERO, curve }
     }
 
     /// Ages what is known and adds what came since, and says how much of that was slower than
     /// `median` (a bucket's index).
     pub(super) fn advance(
         &mut self,
-        totals: Totals,
+        recorder: &Recorder,
         now: Moment,
         half_life: Duration,
         least: f64,
         median: Option<usize>,
     ) -> Fresh {
-        let new = |now: u32, before: u32| f64::from(now.wrapping_sub(before));
-        let mut fresh = Fresh::default();
-        for index in 0..BUCKETS {
-            fresh.attempts += new(totals.done[index], self.seen.done[index]);
-            fresh.attempts += new(totals.cut[index], self.seen.cut[index]);
-        }
+        let (counts, used) = recorder.since(&mut self.seen);
+        let fresh = Fresh::of(&counts, used.clone(), median);
         let keep = self.keep(fresh.attempts, now, half_life, least);
-        for index in 0..BUCKETS {
-            let done = new(totals.done[index], self.seen.done[index]);
-            let cut = new(totals.cut[index], self.seen.cut[index]);
-            self.done[index] = keep * self.done[index] + done;
-            self.cut[index] = keep * self.cut[index] + cut;
-            fresh.slower += cut;
-            fresh.slower += match median.map(|median| index.cmp(&median)) {
-                Some(std::cmp::Ordering::Greater) => done,
-                Some(std::cmp::Ordering::Equal) => done / 2.0,
-                _ => 0.0,
-            };
-        }
+        age(&mut self.done[used.clone()], &counts.done.0[used.clone()], keep);
+        age(&mut self.cut[used.clone()], &counts.cut.0[used.clone()], keep);
         self.weight = keep * self.weight + fresh.attempts;
-        self.seen = totals;
         self.last = now;
+        self.curve.redraw(&self.done, &self.cut, self.weight, used);
         fresh
     }
 
@@ -84,7 +73,33 @@ impl Estimate {
         self.weight
     }
 
-    pub(super) fn curve(&self) -> Curve {
-        Curve::new(&self.done, &self.cut)
+    /// The curve of the counts at the last advance.
+    pub(super) fn curve(&self) -> &Curve {
+        &self.curve
     }
+}
+
+fn age(weights: &mut [f64], fresh: &[u32], keep: f64) {
+    for (weight, fresh) in weights.iter_mut().zip(fresh) {
+        let aged = keep * *weight + f64::from(*fresh);
+        *weight = if aged < FORGOTTEN { 0.0 } else { aged };
+    }
+}
+
+impl Fresh {
+    fn of(counts: &Counts, used: Range<usize>, median: Option<usize>) -> Self {
+        let (done, cut) = (&counts.done.0, &counts.cut.0);
+        let cuts = sum(&cut[used.clone()]);
+        let attempts = sum(&done[used.clone()]) + cuts;
+        let slower = median.map_or(0.0, |median| {
+            let above = (median + 1).clamp(used.start, used.end);
+            sum(&done[above..used.end]) + f64::from(done[median]) / 2.0
+        });
+        Self { attempts, slower: cuts + slower }
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "attempts of a few moments")]
+fn sum(counts: &[u32]) -> f64 {
+    counts.iter().map(|count| u64::from(*count)).sum::<u64>() as f64
 }

@@ -1,8 +1,6 @@
 //! The learned policy: when to hedge and when not to, from what calls turned out to take.
 
 use std::fmt;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use super::buckets::Bucket;
@@ -11,9 +9,11 @@ use super::estimate::Estimate;
 use super::learning::{Explanation, Learning, Record, Rule};
 use super::plan::Plan;
 use super::recorder::Recorder;
+use super::rounds::Rounds;
 use super::single_r::Reissue;
 use crate::gate::Gate;
 use crate::sharded::Counter;
+use crate::sync::{AtomicBool, AtomicU64, Ordering};
 use crate::time::Moment;
 
 /// How often what was learned is looked at anew.
@@ -48,10 +48,9 @@ pub struct Learner {
     median: AtomicU64,
     /// The share of hedges that win, as the bits of a double.
     wins: AtomicU64,
-    next_tick: AtomicU64,
     /// How many hedges each gate refused, by its place in [`Gate::ALL`].
     refused: [Counter; Gate::ALL.len()],
-    state: Mutex<State>,
+    state: Rounds<State>,
 }
 
 struct State {
@@ -72,9 +71,8 @@ impl Learner {
             slow: AtomicBool::new(false),
             median: AtomicU64::new(u64::MAX),
             wins: AtomicU64::new(1.0_f64.to_bits()),
-            next_tick: AtomicU64::new(0),
             refused: Default::default(),
-            state: Mutex::new(State { estimate: Estimate::new(), signs: 0.0, slower: 0.0 }),
+            state: Rounds::new(State { estimate: Estimate::new(), signs: 0.0, slower: 0.0 }, TICK),
         }
     }
 
@@ -185,21 +183,18 @@ impl Learner {
     /// Looks at what came, if it is time to and nobody else does.
     #[inline]
     pub fn tick(&self, now: Moment) {
-        if now.as_nanos() >= self.next_tick.load(Ordering::Relaxed) {
+        if self.state.is_due(now) {
             self.look(now);
         }
     }
 
     #[cold]
     fn look(&self, now: Moment) {
-        let Ok(mut state) = self.state.try_lock() else { return };
-        let next = now.after(TICK);
-        self.next_tick.store(next.as_nanos(), Ordering::Relaxed);
+        let Some(mut state) = self.state.begin(now) else { return };
         let median = self.median.load(Ordering::Relaxed);
         let median = usize::try_from(median).ok().filter(|median| *median < super::BUCKETS);
-        let totals = self.recorder.totals();
         let half_life = self.learning.half_life;
-        let fresh = state.estimate.advance(totals, now, half_life, LEAST, median);
+        let fresh = state.estimate.advance(&self.recorder, now, half_life, LEAST, median);
         if median.is_some() {
             state.signs += fresh.attempts;
             state.slower += fresh.slower;
@@ -214,7 +209,7 @@ impl Learner {
             let bucket = Bucket::of_nanos(median as u64);
             self.median.store(bucket.index() as u64, Ordering::Relaxed);
         }
-        if let Some(plan) = self.decide(&curve, state.estimate.weight()) {
+        if let Some(plan) = self.decide(curve, state.estimate.weight()) {
             self.plan.store(plan.pack(), Ordering::Relaxed);
         }
     }

@@ -10,9 +10,12 @@ mod curve;
 mod estimate;
 mod learner;
 mod learning;
+#[cfg(all(test, loom))]
+mod models;
 mod percentile;
 mod plan;
 mod recorder;
+mod rounds;
 mod single_r;
 
 pub use buckets::{BUCKETS, Bucket};

@@ -1,10 +1,10 @@
 //! Counts of latencies, written by many threads and read now and then.
 
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::ops::Range;
 
 use super::buckets::{BUCKETS, Bucket};
-use crate::sharded::{SHARDS, SHARED, of_this_thread};
+use crate::sharded::{SHARED, of_this_thread};
+use crate::sync::{AtomicU32, AtomicU64, OnceLock, Ordering, SHARDS};
 
 /// Counts finished and cut attempts per bucket.
 ///
@@ -20,7 +20,14 @@ struct Shard {
     done: [AtomicU32; BUCKETS],
     cut: [AtomicU32; BUCKETS],
     draws: AtomicU64,
+    /// Which blocks of buckets have ever been counted in, one bit each: latencies of one service
+    /// lie in a few of them, and a reader need not look at the others.
+    blocks: AtomicU32,
 }
+
+/// How many buckets are a block: a doubling of the latency.
+const BLOCK: usize = 32;
+const _: () = assert!(BUCKETS <= BLOCK * u32::BITS as usize, "a bit for each block");
 
 impl Shard {
     fn new() -> Box<Self> {
@@ -28,8 +35,30 @@ impl Shard {
             done: std::array::from_fn(|_| AtomicU32::new(0)),
             cut: std::array::from_fn(|_| AtomicU32::new(0)),
             draws: AtomicU64::new(0),
+            blocks: AtomicU32::new(0),
         })
     }
+
+    /// A bucket has been counted in.
+    #[inline]
+    fn note(&self, bucket: Bucket) {
+        let block = 1 << (bucket.index() / BLOCK);
+        if self.blocks.load(Ordering::Relaxed) & block == 0 {
+            self.first_in(block);
+        }
+    }
+
+    #[cold]
+    fn first_in(&self, block: u32) {
+        self.blocks.fetch_or(block, Ordering::Relaxed);
+    }
+}
+
+/// The buckets from the first of these blocks to the last.
+fn span(blocks: u32) -> Range<usize> {
+    let end = (u32::BITS - blocks.leading_zeros()) as usize * BLOCK;
+    let start = (blocks.trailing_zeros() as usize * BLOCK).min(end);
+    start..end.min(BUCKETS)
 }
 
 /// Adds one to a counter that only this thread writes to, unless the shard is shared.
@@ -58,6 +87,7 @@ impl Recorder {
     pub(super) fn done(&self, bucket: Bucket) {
         let (number, shard) = self.own();
         add_one!(&shard.done[bucket.index()], number);
+        shard.note(bucket);
     }
 
     /// A primary was cut short.
@@ -65,6 +95,7 @@ impl Recorder {
     pub(super) fn cut(&self, bucket: Bucket) {
         let (number, shard) = self.own();
         add_one!(&shard.cut[bucket.index()], number);
+        shard.note(bucket);
     }
 
     /// How many draws this thread has made before, and which shard it is.
@@ -73,34 +104,49 @@ impl Recorder {
         (number, add_one!(&shard.draws, number))
     }
 
-    fn each(&self) -> impl Iterator<Item = &Shard> {
-        self.shards.iter().filter_map(|shard| shard.get().map(Box::as_ref))
-    }
-
-    /// The counts of all threads together.
-    pub(super) fn totals(&self) -> Totals {
-        let mut totals = Totals::default();
-        for shard in self.each() {
-            for index in 0..BUCKETS {
-                let done = shard.done[index].load(Ordering::Relaxed);
-                let cut = shard.cut[index].load(Ordering::Relaxed);
-                totals.done[index] = totals.done[index].wrapping_add(done);
-                totals.cut[index] = totals.cut[index].wrapping_add(cut);
-            }
+    /// What all threads have counted since `seen`, which then says so too; and the buckets outside
+    /// of which nobody has ever counted.
+    ///
+    /// What a thread counts meanwhile is in it or comes the next time.
+    pub(super) fn since(&self, seen: &mut Counts) -> (Counts, Range<usize>) {
+        let (mut counts, mut blocks) = (Counts::NONE, 0);
+        for shard in self.shards.iter().filter_map(OnceLock::get) {
+            let used = shard.blocks.load(Ordering::Relaxed);
+            blocks |= used;
+            counts.done.add(&shard.done, span(used));
+            counts.cut.add(&shard.cut, span(used));
         }
-        totals
+        let used = span(blocks);
+        counts.done.subtract(&mut seen.done, used.clone());
+        counts.cut.subtract(&mut seen.cut, used.clone());
+        (counts, used)
     }
 }
 
 /// Counts by bucket, modulo 2^32.
-pub(super) struct Totals {
-    pub(super) done: Box<[u32; BUCKETS]>,
-    pub(super) cut: Box<[u32; BUCKETS]>,
+pub(super) struct Counts {
+    pub(super) done: Column,
+    pub(super) cut: Column,
 }
 
-impl Default for Totals {
-    fn default() -> Self {
-        Self { done: Box::new([0; BUCKETS]), cut: Box::new([0; BUCKETS]) }
+pub(super) struct Column(pub(super) [u32; BUCKETS]);
+
+impl Counts {
+    pub(super) const NONE: Self = Self { done: Column([0; BUCKETS]), cut: Column([0; BUCKETS]) };
+}
+
+impl Column {
+    fn add(&mut self, counters: &[AtomicU32; BUCKETS], span: Range<usize>) {
+        for (sum, counter) in self.0[span.clone()].iter_mut().zip(&counters[span]) {
+            *sum = sum.wrapping_add(counter.load(Ordering::Relaxed));
+        }
+    }
+
+    /// Turns a total into what came since `seen`, and `seen` into the total.
+    fn subtract(&mut self, seen: &mut Self, span: Range<usize>) {
+        for (count, seen) in self.0[span.clone()].iter_mut().zip(&mut seen.0[span]) {
+            (*count, *seen) = (count.wrapping_sub(*seen), *count);
+        }
     }
 }
 
@@ -126,8 +172,28 @@ mod tests {
                 }
             });
         }
-        let totals = recorder.totals();
-        assert_eq!(totals.done[bucket.index()], 15_000);
-        assert_eq!(totals.cut[bucket.index()], 15_000);
+        let mut seen = Counts::NONE;
+        let (counts, _) = recorder.since(&mut seen);
+        assert_eq!(counts.done.0[bucket.index()], 15_000);
+        assert_eq!(counts.cut.0[bucket.index()], 15_000);
+        let (counts, _) = recorder.since(&mut seen);
+        assert_eq!(counts.done.0[bucket.index()], 0, "once");
+    }
+
+    #[test]
+    fn every_bucket_ever_counted_in_is_read() {
+        let (recorder, mut seen) = (Recorder::default(), Counts::NONE);
+        assert_eq!(recorder.since(&mut seen).1, 0..0);
+        for (index, used) in [(500, 480..512), (511, 480..512), (512, 480..544), (40, 32..544)] {
+            recorder.done(Bucket::at(index));
+            let (counts, span) = recorder.since(&mut seen);
+            assert_eq!(counts.done.0[index], 1);
+            assert_eq!(span, used);
+        }
+        recorder.cut(Bucket::at(0));
+        recorder.cut(Bucket::at(BUCKETS - 1));
+        let (counts, span) = recorder.since(&mut seen);
+        assert_eq!((counts.cut.0[0], counts.cut.0[BUCKETS - 1]), (1, 1));
+        assert_eq!(span, 0..BUCKETS);
     }
 }

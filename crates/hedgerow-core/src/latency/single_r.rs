@@ -52,37 +52,72 @@ impl Plan<'_> {
         self.curve.survival(nanos) * (1.0 - probability * answered)
     }
 
-    /// The best delay among bucket edges.
+    /// The best delay among bucket edges: of those that reach the soonest end the surest.
+    fn best_edges(&self, without: f64) -> Option<Reissue> {
+        let (first, end) = self.soonest(Bucket::of_nanos(ceil(without)).index());
+        let (delay, at_end) = self.surest(first, end)?;
+        Some(self.inside(delay, end, at_end))
+    }
+
+    /// The soonest bucket by whose upper edge enough calls can have ended, not later than `end`;
+    /// and the first bucket whose upper edge is a delay that reaches it.
     ///
     /// The end only ever walks down: success is monotone in it, so that all delays together take
-    /// one pass. Among delays that reach the same end the surest is taken.
-    fn best_edges(&self, without: f64) -> Option<Reissue> {
-        let mut end = Bucket::of_nanos(ceil(without)).index();
-        let mut best: Option<(f64, f64)> = None;
-        for index in 0..BUCKETS {
+    /// one pass.
+    fn soonest(&self, mut end: usize) -> (usize, usize) {
+        let mut first = 0;
+        for index in self.first_to_help(end)..BUCKETS {
             if index >= end {
                 break;
             }
-            let probability = (self.load / self.curve.at_upper(index)).min(1.0);
-            // Not even hedges that answer at once would do: most short delays end here.
-            if self.curve.at_upper(end) * (1.0 - probability) > self.allowed {
-                continue;
-            }
-            let delay = edges(Bucket::at(index)).1;
-            let at = |end: usize| {
-                let answered = 1.0 - self.curve.survival(edges(Bucket::at(end)).1 - delay);
-                self.curve.at_upper(end) * (1.0 - probability * answered)
-            };
-            while end > index + 1 && at(end - 1) <= self.allowed {
-                end -= 1;
-                best = None;
-            }
-            let chance = at(end);
-            if chance <= self.allowed && best.is_none_or(|(_, least)| chance < least) {
-                best = Some((delay, chance));
+            if self.may_differ(index) {
+                while end > index + 1 && self.late_at(end - 1, index) <= self.allowed {
+                    (first, end) = (index, end - 1);
+                }
             }
         }
-        best.map(|(delay, at_end)| self.inside(delay, end, at_end))
+        (first, end)
+    }
+
+    /// The first delay after which hedges could bring the end down if they answered at once. Before
+    /// it so many calls are pending that hardly one of them may be hedged.
+    fn first_to_help(&self, end: usize) -> usize {
+        let late = end.checked_sub(1).map_or(0.0, |sooner| self.curve.at_upper(sooner));
+        let least = 1.0 - self.allowed / late;
+        // A hair more, because the very comparison is made by `late_at`.
+        if least > 0.0 { self.curve.first_below(self.load / least * (1.0 + 1e-9)) } else { 0 }
+    }
+
+    /// Among delays from `first` on that reach `end` the surest, and the chance to be late.
+    fn surest(&self, first: usize, end: usize) -> Option<(f64, f64)> {
+        let mut best: Option<(f64, f64)> = None;
+        for index in (first..end).filter(|index| self.may_differ(*index)) {
+            let chance = self.late_at(end, index);
+            if chance <= self.allowed && best.is_none_or(|(_, least)| chance < least) {
+                best = Some((edges(Bucket::at(index)).1, chance));
+            }
+        }
+        best
+    }
+
+    /// Whether this delay can be better than the one before it. Where nothing ends in between, it
+    /// can not: it hedges the same calls, later.
+    fn may_differ(&self, index: usize) -> bool {
+        index == 0 || !self.curve.is_level(index)
+    }
+
+    /// The chance that a call has not ended at the upper edge of bucket `end` if it is hedged at
+    /// the upper edge of bucket `delay`.
+    fn late_at(&self, end: usize, delay: usize) -> f64 {
+        let probability = (self.load / self.curve.at_upper(delay)).min(1.0);
+        // Not even hedges that answer at once would do: most short delays end here.
+        let at_once = self.curve.at_upper(end) * (1.0 - probability);
+        if at_once > self.allowed {
+            return at_once;
+        }
+        let since = edges(Bucket::at(end)).1 - edges(Bucket::at(delay)).1;
+        let answered = 1.0 - self.curve.survival(since);
+        self.curve.at_upper(end) * (1.0 - probability * answered)
     }
 
     /// Where inside its bucket the end lies.
@@ -181,6 +216,53 @@ mod tests {
     fn w1_at_ten_percent_both_rules_agree() {
         let best = Reissue::solve(&curve(), 0.99, 0.10).unwrap();
         assert!((ms(best.reached) - 15.53).abs() < 0.1, "{best:?}");
+    }
+
+    /// What `best_edges` is a quick way to: every delay with every end.
+    fn by_trying_all(plan: &Plan<'_>, without: f64) -> Option<Reissue> {
+        let last = Bucket::of_nanos(ceil(without)).index();
+        let late = |end: usize, index: usize| {
+            let (end_at, delay) = (edges(Bucket::at(end)).1, edges(Bucket::at(index)).1);
+            let probability = (plan.load / plan.curve.at_upper(index)).min(1.0);
+            let answered = 1.0 - plan.curve.survival(end_at - delay);
+            plan.curve.at_upper(end) * (1.0 - probability * answered)
+        };
+        (1..=last).find_map(|end| {
+            let each = (0..end).map(|index| (late(end, index), index));
+            let enough = each.filter(|(chance, _)| *chance <= plan.allowed);
+            let (chance, index) = enough.min_by(|a, b| a.0.total_cmp(&b.0))?;
+            Some(plan.inside(edges(Bucket::at(index)).1, end, chance))
+        })
+    }
+
+    #[test]
+    fn the_quick_way_finds_what_trying_everything_finds() {
+        let mut seed = 7_u64;
+        let mut below = |most: u64| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(0x9E37_79B9);
+            (seed >> 33) % most
+        };
+        let mut gains = 0;
+        for round in 0..60 {
+            let (mut done, mut cut) = (Box::new([0.0; BUCKETS]), Box::new([0.0; BUCKETS]));
+            for _ in 0..=below(6) {
+                let (start, width) = (100 + below(200), 1 + below(60));
+                for _ in 0..below(200) {
+                    let index = usize::try_from(start + below(width)).unwrap();
+                    let weight = 1.0 + f64::from(u32::try_from(below(1_000)).unwrap()) / 7.0;
+                    if below(8) == 0 { cut[index] += weight } else { done[index] += weight }
+                }
+            }
+            let curve = Curve::new(&done, &cut);
+            for (allowed, load) in [(0.1, 0.05), (0.01, 0.05), (0.01, 0.3), (0.001, 0.02)] {
+                let plan = Plan { curve: &curve, allowed, load };
+                let Some(without) = curve.exceeded_with(allowed) else { continue };
+                let best = plan.best_edges(without);
+                assert_eq!(best, by_trying_all(&plan, without), "{round}, {allowed}, {load}");
+                gains += u32::from(best.is_some_and(|best| best.reached < without));
+            }
+        }
+        assert!(gains > 60, "{gains}");
     }
 
     #[test]
