@@ -1,7 +1,7 @@
 //! The learned policy: when to hedge and when not to, from what calls turned out to take.
 
 use std::fmt;
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -9,7 +9,9 @@ use super::buckets::Bucket;
 use super::curve::Curve;
 use super::estimate::Estimate;
 use super::learning::{Explanation, Learning, Record, Rule};
+use super::percentile::Percentile;
 use super::plan::Plan;
+use super::prediction::Prediction;
 use super::recorder::Recorder;
 use super::single_r::Reissue;
 use crate::gate::Gate;
@@ -99,13 +101,24 @@ impl Learner {
     /// Whether a call with this draw has won the coin, and when it is to be hedged: `None` is
     /// never.
     pub fn delay(&self, draw: u64) -> (bool, Option<Duration>) {
-        let plan = self.plan();
-        let won = chance(draw) < plan.probability;
-        let delay = if won { plan.delay } else { plan.backstop };
+        let (plan, won, delay) = self.chosen(draw);
         if delay.is_none() {
             self.refused(if plan.delay.is_none() { Gate::Cold } else { Gate::Probability });
         }
-        (won, delay.map(|delay| self.clamp(delay)))
+        (won, delay)
+    }
+
+    /// The same delay, asked for a call that is not to be hedged anyway: nothing is counted.
+    pub(crate) fn planned(&self, draw: u64) -> Option<Duration> {
+        self.chosen(draw).2
+    }
+
+    #[inline]
+    fn chosen(&self, draw: u64) -> (Plan, bool, Option<Duration>) {
+        let plan = self.plan();
+        let won = chance(draw) < plan.probability;
+        let delay = if won { plan.delay } else { plan.backstop };
+        (plan, won, delay.map(|delay| self.clamp(delay)))
     }
 
     /// Whether this call won the coin.
@@ -144,11 +157,29 @@ impl Learner {
             median: median.map(|median| Duration::from_nanos(median.upper())),
             slow: self.slow.load(Ordering::Relaxed),
             win_rate: self.win_rate(),
+            prediction: self.predict(),
             refused: refused
                 .map(|(gate, count)| (gate, count.sum()))
                 .filter(|(_, count)| *count > 0)
                 .collect(),
         }
+    }
+
+    /// What the plan is to bring for the percentile that it is made for; for p99 where the delay is
+    /// a percentile itself.
+    fn predict(&self) -> Option<Prediction> {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let (curve, weight) = (state.estimate.curve(), state.estimate.weight());
+        drop(state);
+        let percentile = match self.learning.rule {
+            Rule::Target(target) => target,
+            Rule::Percentile(_) => Percentile::P99,
+        };
+        let plan = self.plan();
+        let clamp = |delay: Option<Duration>| delay.map(|delay| self.clamp(delay));
+        let plan = Plan { delay: clamp(plan.delay), backstop: clamp(plan.backstop), ..plan };
+        let known = weight * (1.0 - percentile.share()) >= BEYOND;
+        known.then(|| Prediction::of(&curve, &plan, percentile)).flatten()
     }
 
     /// The share of hedges that win: an average of the latest hundred or so.

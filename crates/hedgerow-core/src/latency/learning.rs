@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::percentile::Percentile;
 use super::plan::Plan;
+use super::prediction::Prediction;
 use crate::gate::Gate;
 use crate::text::format_duration;
 
@@ -76,10 +77,21 @@ pub struct Explanation {
     pub slow: bool,
     /// The share of hedges that win; 1 until there is one that does not.
     pub win_rate: f64,
+    /// What the plan is predicted to bring; `None` while too little is known. It speaks of the
+    /// backend as it was without the hedges, and of hedges that are as quick as primaries.
+    pub prediction: Option<Prediction>,
     /// How often each gate spoke against a hedge: `cold` and `probability` for every call that was
-    /// pending at all, the others for those that were when a hedge was due. Gates that never did
-    /// are left out.
+    /// pending at all, the others for those that were when a hedge was due or earned by a failure,
+    /// once a call. Gates that never did are left out.
     pub refused: Vec<(Gate, u64)>,
+}
+
+impl Explanation {
+    /// How often this gate spoke against a hedge. For [`Gate::DryRun`]: how many calls would have
+    /// been hedged.
+    pub fn refused_by(&self, gate: Gate) -> u64 {
+        self.refused.iter().find(|(each, _)| *each == gate).map_or(0, |(_, count)| *count)
+    }
 }
 
 impl fmt::Display for Explanation {
@@ -96,6 +108,12 @@ impl fmt::Display for Explanation {
             f.write_str("; not now, because nearly all calls are slow")?;
         }
         write!(f, "; {:.0} % of hedges win", self.win_rate * 100.0)?;
-        self.refused.iter().try_for_each(|(gate, count)| write!(f, "; {gate}: {count}"))
+        if let Some(prediction) = &self.prediction {
+            write!(f, "; {prediction}")?;
+        }
+        self.refused.iter().try_for_each(|(gate, count)| match gate {
+            Gate::DryRun => write!(f, "; dry run: {count} calls would have been hedged"),
+            _ => write!(f, "; {gate}: {count}"),
+        })
     }
 }

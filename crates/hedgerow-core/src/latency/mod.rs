@@ -12,6 +12,7 @@ mod learner;
 mod learning;
 mod percentile;
 mod plan;
+mod prediction;
 mod recorder;
 mod single_r;
 
@@ -21,4 +22,5 @@ pub use learner::Learner;
 pub use learning::{Explanation, Learning, Record, Rule};
 pub use percentile::Percentile;
 pub use plan::Plan;
+pub use prediction::Prediction;
 pub use single_r::Reissue;
