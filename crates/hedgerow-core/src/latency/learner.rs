@@ -1,8 +1,8 @@
 //! The learned policy: when to hedge and when not to, from what calls turned out to take.
 
 use std::fmt;
-use std::sync::{Mutex, PoisonError};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use super::buckets::Bucket;
