@@ -179,7 +179,7 @@ impl Learner {
         let clamp = |delay: Option<Duration>| delay.map(|delay| self.clamp(delay));
         let plan = Plan { delay: clamp(plan.delay), backstop: clamp(plan.backstop), ..plan };
         let known = weight * (1.0 - percentile.share()) >= BEYOND;
-        known.then(|| Prediction::of(&curve, &plan, percentile)).flatten()
+        known.then(|| Prediction::of(&curve, &plan, percentile, self.learning.load)).flatten()
     }
 
     /// The share of hedges that win: an average of the latest hundred or so.

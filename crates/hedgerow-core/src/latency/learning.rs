@@ -100,7 +100,7 @@ impl fmt::Display for Explanation {
         match self.plan.delay {
             None => f.write_str("no hedges yet: too few calls have been seen")?,
             Some(delay) => {
-                let (delay, percent) = (format_duration(delay), self.plan.probability * 100.0);
+                let (delay, percent) = (rounded(delay), self.plan.probability * 100.0);
                 write!(f, "{percent:.0} % of calls pending after {delay} are hedged")?;
             }
         }
@@ -116,4 +116,11 @@ impl fmt::Display for Explanation {
             _ => write!(f, "; {gate}: {count}"),
         })
     }
+}
+
+/// A learned duration for people: three digits of it, as more are not known.
+pub(super) fn rounded(duration: Duration) -> String {
+    let nanos = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
+    let unit = 10_u64.pow(nanos.checked_ilog10().unwrap_or(0).saturating_sub(2));
+    format_duration(Duration::from_nanos((nanos / unit) * unit))
 }

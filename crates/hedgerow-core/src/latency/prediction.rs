@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use super::buckets::{BUCKETS, Bucket};
 use super::curve::{Curve, edges};
+use super::learning::rounded;
 use super::percentile::Percentile;
 use super::plan::Plan;
-use crate::text::format_duration;
 
 /// What the learned plan is predicted to bring: one hedge a call, independent of its primary, and
 /// a backend that does not get slower by the hedges.
@@ -20,13 +20,18 @@ pub struct Prediction {
     pub without: Duration,
     /// The same with hedges.
     pub with: Duration,
-    /// Hedges for each call, 0.05 for one in twenty. The budget may allow less.
+    /// Hedges for each call, 0.05 for one in twenty: at most the load that the learner was given.
     pub extra_load: f64,
 }
 
 impl Prediction {
     /// `None` if there is no plan yet, or if the curve does not reach the percentile.
-    pub(super) fn of(curve: &Curve, plan: &Plan, percentile: Percentile) -> Option<Self> {
+    pub(super) fn of(
+        curve: &Curve,
+        plan: &Plan,
+        percentile: Percentile,
+        load: f64,
+    ) -> Option<Self> {
         let allowed = 1.0 - percentile.share();
         let hedged = Hedged { curve, plan, delay: nanos(plan.delay?) };
         let without = curve.exceeded_with(allowed)?;
@@ -34,7 +39,7 @@ impl Prediction {
             percentile,
             without: duration(without),
             with: duration(hedged.exceeded_with(allowed, without)),
-            extra_load: hedged.extra_load(),
+            extra_load: hedged.extra_load().min(load),
         })
     }
 
@@ -48,9 +53,9 @@ impl fmt::Display for Prediction {
     /// In half a sentence.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { percentile, without, with, extra_load } = self;
-        let without = format_duration(*without);
+        let without = rounded(*without);
         if self.gains() {
-            let with = format_duration(*with);
+            let with = rounded(*with);
             let percent = extra_load * 100.0;
             write!(f, "{percentile} is to fall from {without} to {with}")?;
             write!(f, " for {percent:.1} % more requests")
