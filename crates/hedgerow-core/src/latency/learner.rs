@@ -101,24 +101,20 @@ impl Learner {
     /// Whether a call with this draw has won the coin, and when it is to be hedged: `None` is
     /// never.
     pub fn delay(&self, draw: u64) -> (bool, Option<Duration>) {
-        let (plan, won, delay) = self.chosen(draw);
+        let plan = self.plan();
+        let won = chance(draw) < plan.probability;
+        let delay = if won { plan.delay } else { plan.backstop };
         if delay.is_none() {
             self.refused(if plan.delay.is_none() { Gate::Cold } else { Gate::Probability });
         }
-        (won, delay)
+        (won, delay.map(|delay| self.clamp(delay)))
     }
 
     /// The same delay, asked for a call that is not to be hedged anyway: nothing is counted.
     pub(crate) fn planned(&self, draw: u64) -> Option<Duration> {
-        self.chosen(draw).2
-    }
-
-    #[inline]
-    fn chosen(&self, draw: u64) -> (Plan, bool, Option<Duration>) {
         let plan = self.plan();
-        let won = chance(draw) < plan.probability;
-        let delay = if won { plan.delay } else { plan.backstop };
-        (plan, won, delay.map(|delay| self.clamp(delay)))
+        let delay = if self.won_coin(draw) { plan.delay } else { plan.backstop };
+        delay.map(|delay| self.clamp(delay))
     }
 
     /// Whether this call won the coin.

@@ -102,7 +102,8 @@ where
         self.with(|rules| NextActionBy(rules, next))
     }
 
-    /// Given every outcome that nobody will see, exactly once each; see [`Rules::on_discard`].
+    /// Given every outcome that nobody will see, exactly once each; see
+    /// [`Rules::on_discard`](crate::Rules::on_discard).
     pub fn on_discard<H>(self, discard: H) -> HedgedCall<P, F, OnDiscard<R, H>>
     where
         H: FnMut(Discarded<Fut::Value, Fut::Error>),
