@@ -160,8 +160,8 @@ impl Hedge {
         self.budget(Arc::new(RatioBudget::new(load)))
     }
 
-    /// Why calls are hedged when they are, and why not when they are not; `None` for a policy that
-    /// does not learn.
+    /// Why calls are hedged when they are, what that is predicted to bring, and why calls are not
+    /// hedged when they are not; `None` for a policy that does not learn.
     ///
     /// ```
     /// let hedge = hedgerow::Hedge::adaptive();
