@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use hedgerow_core::{
     Call, Delay, End, EventKind, Exhausted, ExtraLoad, FailureStart, Losers, MaxHedges, Moment,
-    Panics, Policy, RatioBudget, RejectedHedge, Schedule, Step, Terms, Verdict,
+    Panics, Policy, Pushback, RatioBudget, RejectedHedge, Schedule, Step, Terms, Verdict,
 };
 use libfuzzer_sys::fuzz_target;
 
@@ -34,11 +34,20 @@ impl Choices<'_> {
     }
 
     fn verdict(&mut self) -> Verdict {
-        match self.next() % 5 {
+        let verdict = match self.next() % 5 {
             0 | 1 => Verdict::HANDLED,
             2 => Verdict::rejected(self.next() % 2 == 0),
             3 => Verdict::PANICKED,
             _ => Verdict::ACCEPTED,
+        };
+        match self.next() % 8 {
+            0 => verdict.pushed_back(Pushback::Stop),
+            1 => verdict.pushed_back(Pushback::For(Duration::MAX)),
+            2 => {
+                let wait = Duration::from_millis(u64::from(self.next()));
+                verdict.pushed_back(Pushback::For(wait))
+            }
+            _ => verdict,
         }
     }
 
@@ -67,6 +76,8 @@ impl Choices<'_> {
             panics: Panics::AsFailure,
             learner: None,
             budget,
+            quiet: (self.next() % 2 == 0).then(Arc::default),
+            dry_run: self.next() % 8 == 0,
             observer: None,
         }
     }
@@ -81,6 +92,7 @@ fuzz_target!(|input: &[u8]| {
     };
     let terms = Terms { idempotent: choices.next() % 4 != 0, deadline, log: true, draw: 0 };
     let mut call = Call::new(&policy, terms);
+    call.begun_at(Moment::from_millis(u64::from(choices.next())));
     let mut now = Moment::ZERO;
     let mut turns = 0;
     loop {
@@ -90,6 +102,13 @@ fuzz_target!(|input: &[u8]| {
             Step::AskDelay { .. } => call.delay(choices.delay()),
             Step::Start { attempt, .. } => match choices.next() % 8 {
                 0 if attempt > 0 => call.declined(&policy, now),
+                // Held back by a hook: it starts, or the engine says otherwise.
+                3 if attempt > 0 => {
+                    now = now.after(Duration::from_millis(u64::from(choices.next())));
+                    if call.still_wanted(&policy, now) {
+                        call.started(&policy, now);
+                    }
+                }
                 1 => call.cancel(&policy, now),
                 2 => call.abort(&policy, None, now),
                 _ => call.started(&policy, now),
@@ -131,6 +150,9 @@ fn check(policy: &Policy, call: &Call) {
     let ended = count(&|kind| matches!(kind, EventKind::Ended { .. }));
     let won = count(&|kind| matches!(kind, EventKind::Ended { end: End::Won, .. }));
     assert!(started <= 1 + usize::from(policy.max_hedges.get()), "too many attempts");
+    let denied = count(&|kind| matches!(kind, EventKind::Denied { .. }));
+    assert!(denied <= 1, "launching ends once");
+    assert!(started <= 1 || !policy.dry_run, "a dry run sent a hedge");
     assert!(won <= 1, "two winners");
     assert!(ended <= started, "an attempt ended twice");
     if policy.losers != Losers::Detach {

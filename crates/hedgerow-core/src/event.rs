@@ -43,7 +43,8 @@ pub enum EventKind {
         /// Why it starts.
         origin: Origin,
     },
-    /// A hedge was due but did not start.
+    /// A hedge was due, or a failure had earned it, but it did not start, nor will another. Told
+    /// once a call at most; not for work that must not run twice, which nobody expects to.
     Denied {
         /// What refused it.
         gate: Gate,

@@ -16,6 +16,8 @@ pub enum Gate {
     Slow,
     /// Hedges hardly ever win: what makes calls slow cannot be hedged away.
     Wins,
+    /// A target asked for quiet: see [`Pushback`](crate::Pushback).
+    Pushback,
     /// The timer ended much too late: the program itself had stopped.
     Late,
     /// The call's deadline had passed: a hedge could not finish in time.
@@ -26,21 +28,25 @@ pub enum Gate {
     Stopped,
     /// A hedge was rejected before it started, and the policy stops there.
     Rejected,
+    /// Nothing spoke against the hedge, but the policy is a dry run.
+    DryRun,
 }
 
 impl Gate {
     /// Every gate.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 12] = [
         Self::Cold,
         Self::Probability,
         Self::Slow,
         Self::Wins,
+        Self::Pushback,
         Self::Late,
         Self::Deadline,
         Self::Budget,
         Self::NotIdempotent,
         Self::Stopped,
         Self::Rejected,
+        Self::DryRun,
     ];
 
     /// The name used in events, metrics and reports.
@@ -51,11 +57,13 @@ impl Gate {
             Self::Probability => "probability",
             Self::Slow => "slow",
             Self::Wins => "wins",
+            Self::Pushback => "pushback",
             Self::Late => "late",
             Self::Deadline => "deadline",
             Self::NotIdempotent => "not-idempotent",
             Self::Stopped => "stopped",
             Self::Rejected => "rejected",
+            Self::DryRun => "dry-run",
         }
     }
 }

@@ -37,6 +37,7 @@ mod gate;
 mod invalid;
 pub mod latency;
 mod options;
+mod quiet;
 mod sharded;
 #[cfg(not(all(test, loom)))]
 mod sync;
@@ -56,5 +57,6 @@ pub use invalid::InvalidOption;
 pub use options::{
     Exhausted, FailureStart, Losers, MOST_HEDGES, MaxHedges, Panics, Policy, RejectedHedge,
 };
+pub use quiet::Quiet;
 pub use time::Moment;
-pub use verdict::{OutcomeKind, Verdict};
+pub use verdict::{OutcomeKind, Pushback, Verdict};

@@ -9,6 +9,9 @@ use crate::delay::{Delay, Schedule};
 use crate::event::Observer;
 use crate::invalid::InvalidOption;
 use crate::latency::Learner;
+use crate::quiet::Quiet;
+use crate::time::Moment;
+use crate::verdict::Pushback;
 
 /// The most hedges that a policy may allow.
 pub const MOST_HEDGES: u8 = 10;
@@ -146,6 +149,11 @@ pub struct Policy {
     pub learner: Option<Arc<Learner>>,
     /// What bounds the extra load; `None` is no bound.
     pub budget: Option<Arc<dyn Budget>>,
+    /// Where later calls read that a target asked for quiet; `None`: a pushback counts for its own
+    /// call alone.
+    pub quiet: Option<Arc<Quiet>>,
+    /// Whether to decide and count everything and to start no hedge.
+    pub dry_run: bool,
     /// Who is told of every event.
     pub observer: Option<Arc<dyn Observer>>,
 }
@@ -175,6 +183,15 @@ impl Policy {
             budget.deposit();
         }
     }
+
+    /// Tells later calls that a target asked for quiet at this moment of the policy's time.
+    /// [`Call`](crate::Call) does this by itself; a front that returns without making one must do
+    /// it.
+    pub fn pushed_back(&self, pushback: Pushback, now: Moment) {
+        if let Some(quiet) = &self.quiet {
+            quiet.ask(pushback, now);
+        }
+    }
 }
 
 impl Default for Policy {
@@ -192,6 +209,8 @@ impl Default for Policy {
             panics: Panics::default(),
             learner: None,
             budget: None,
+            quiet: None,
+            dry_run: false,
             observer: None,
         }
     }
@@ -210,6 +229,8 @@ impl fmt::Debug for Policy {
             .field("panics", &self.panics)
             .field("learner", &self.learner)
             .field("budget", &self.budget)
+            .field("quiet", &self.quiet)
+            .field("dry_run", &self.dry_run)
             .field("observed", &self.observer.is_some())
             .finish()
     }

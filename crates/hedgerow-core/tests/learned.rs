@@ -48,6 +48,7 @@ struct World {
     calls: u32,
     hedges: u32,
     wins: u32,
+    latencies: Vec<Duration>,
 }
 
 impl World {
@@ -60,7 +61,8 @@ impl World {
             ..Policy::default()
         };
         let (chance, now) = (Chance(1), Duration::ZERO);
-        Self { policy, learner, chance, now, calls: 0, hedges: 0, wins: 0 }
+        let latencies = vec![];
+        Self { policy, learner, chance, now, calls: 0, hedges: 0, wins: 0, latencies }
     }
 
     /// Makes `count` calls, `per_second` of them a second.
@@ -71,6 +73,7 @@ impl World {
         mut attempt: impl FnMut(&mut Chance) -> Attempt,
     ) {
         (self.calls, self.hedges, self.wins) = (0, 0, 0);
+        self.latencies.clear();
         for _ in 0..count {
             self.now += Duration::from_secs_f64(1.0 / per_second);
             let attempts = [attempt(&mut self.chance), attempt(&mut self.chance)];
@@ -114,6 +117,7 @@ impl World {
             }
         };
         self.calls += 1;
+        self.latencies.push(at.since(Moment::ZERO));
         self.hedges += u32::from(ends.len() > 1);
         self.wins += u32::from(matches!(decision, Decision::Accepted(1..)));
         self.learner.tick(Moment::from(self.now + at.since(Moment::ZERO)));
@@ -121,6 +125,13 @@ impl World {
 
     fn delay_ms(&self) -> f64 {
         self.learner.plan().delay.map_or(f64::INFINITY, |delay| delay.as_secs_f64() * 1e3)
+    }
+
+    /// The latency that 99 of 100 calls of the latest run stayed under.
+    fn p99_ms(&self) -> f64 {
+        let mut latencies = self.latencies.clone();
+        latencies.sort_unstable();
+        latencies[latencies.len() * 99 / 100].as_secs_f64() * 1e3
     }
 
     fn hedge_rate(&self) -> f64 {
@@ -198,24 +209,90 @@ fn pr_86_quick_failures_do_not_pull_the_delay_down() {
     assert!((world.delay_ms() / 100.0 - 1.0).abs() < 0.05, "{}", world.delay_ms());
 }
 
-/// W1, the default policy: stalls of ten times the body for one call in twenty.
+/// W1: lognormal of mean 5 ms, ten times that for one in twenty.
+fn w1(chance: &mut Chance) -> Attempt {
+    let (u, v) = (chance.next().max(1e-12), chance.next());
+    let normal = (-2.0 * u.ln()).sqrt() * (std::f64::consts::TAU * v).cos();
+    let variance = 1.16_f64.ln();
+    let body = (5.0_f64.ln() - variance / 2.0 + variance.sqrt() * normal).exp();
+    ok(if chance.next() < 0.05 { 10.0 * body } else { body })
+}
+
+/// The default policy: stalls of ten times the body for one call in twenty.
 #[test]
 fn w1_the_default_cuts_the_tail_within_its_load() {
     let mut world = World::new(Learning::default());
-    let attempt = |chance: &mut Chance| {
-        let (u, v) = (chance.next().max(1e-12), chance.next());
-        let normal = (-2.0 * u.ln()).sqrt() * (std::f64::consts::TAU * v).cos();
-        let variance = 1.16_f64.ln();
-        let body = (5.0_f64.ln() - variance / 2.0 + variance.sqrt() * normal).exp();
-        ok(if chance.next() < 0.05 { 10.0 * body } else { body })
-    };
-    world.run(5_000, 1_000.0, attempt);
-    world.run(40_000, 1_000.0, attempt);
+    world.run(5_000, 1_000.0, w1);
+    world.run(40_000, 1_000.0, w1);
     assert!(world.hedge_rate() <= 0.05 + 20.0 / 40_000.0, "{}", world.hedge_rate());
     assert!(world.hedge_rate() >= 0.04, "{}", world.hedge_rate());
     let wins = f64::from(world.wins) / f64::from(world.hedges);
     assert!(wins > 0.8, "{wins}");
     assert!((11.0..14.5).contains(&world.delay_ms()), "{}", world.delay_ms());
+}
+
+/// What a dry run predicts is what comes when hedges are sent.
+#[test]
+fn g07_a_dry_run_says_what_hedging_would_bring() {
+    let mut world = World::new(Learning::default());
+    world.policy.dry_run = true;
+    assert_eq!(world.learner.explain().prediction, None, "nothing is known yet");
+    world.run(5_000, 1_000.0, w1);
+    let before = world.learner.explain().refused_by(Gate::DryRun);
+    world.run(40_000, 1_000.0, w1);
+    assert_eq!(world.hedges, 0);
+    let without = world.p99_ms();
+    let why = world.learner.explain();
+    #[expect(clippy::cast_precision_loss, reason = "small")]
+    let counted = (why.refused_by(Gate::DryRun) - before) as f64 / 40_000.0;
+    let predicted = why.prediction.expect("much has been seen");
+    let predicted_ms = predicted.with.as_secs_f64() * 1e3;
+    let near = |a: f64, b: f64, by: f64| assert!((a / b - 1.0).abs() < by, "{a} is not {b}: {why}");
+    // The truth is 64.2 without; the best that a hedge can do for 4.75 % is 20.9.
+    near(predicted.without.as_secs_f64() * 1e3, without, 0.1);
+    near(predicted_ms, 20.9, 0.1);
+    near(predicted.extra_load, counted, 0.15);
+    assert!(counted <= 0.05 + 20.0 / 40_000.0, "the budget counts: {counted}");
+    let text = why.to_string();
+    assert!(text.contains("; p99 is to fall from ") && text.contains("dry run: "), "{text}");
+
+    world.policy.dry_run = false;
+    world.run(40_000, 1_000.0, w1);
+    near(world.hedge_rate(), counted, 0.1);
+    near(world.p99_ms(), predicted_ms, 0.15);
+}
+
+#[test]
+fn a_prediction_says_that_there_is_nothing_to_gain() {
+    let mut world = World::new(Learning::default());
+    world.run(5_000, 1_000.0, |_| ok(5.0));
+    let why = world.learner.explain();
+    let predicted = why.prediction.expect("much has been seen");
+    assert!(!predicted.gains(), "{predicted:?}");
+    assert!(why.to_string().contains("; p99 is not to fall from "), "{why}");
+    // A delay that is a percentile: what it does for p99.
+    let mut world = World::new(p95());
+    world.run(20_000, 1_000.0, w1);
+    let predicted = world.learner.explain().prediction.expect("much has been seen");
+    assert_eq!(predicted.percentile, Percentile::P99);
+    assert!(predicted.gains() && predicted.extra_load < 0.06, "{predicted:?}");
+}
+
+/// Gates that only what was learned can close.
+#[test]
+fn g08_slow_and_wins_count_and_a_lost_coin_has_a_second_delay() {
+    let mut world = World::new(Learning::default());
+    world.run(20_000, 1_000.0, w1);
+    assert!(world.learner.plan().probability < 1.0);
+    let counted = |world: &World, gate| world.learner.explain().refused_by(gate);
+    assert_eq!(counted(&world, Gate::Probability), 0, "whoever lost has a second delay");
+    world.run(300, 1_000.0, |chance| ok(chance.between(100.0, 200.0)));
+    assert!(counted(&world, Gate::Slow) > 0);
+    let mut world = World::new(Learning::default());
+    world.run(20_000, 1_000.0, |chance| ok(if chance.next() < 0.05 { 500.0 } else { 5.0 }));
+    (0..1_000).for_each(|_| world.learner.hedged(false));
+    world.run(2_000, 1_000.0, |chance| ok(if chance.next() < 0.05 { 500.0 } else { 5.0 }));
+    assert!(counted(&world, Gate::Wins) > 0);
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! One call before it is awaited: what the policy does not say.
 
+mod outcomes;
+
 use std::borrow::Borrow;
 use std::future::{Future, IntoFuture};
 use std::sync::Arc;
@@ -11,13 +13,10 @@ use tokio_util::sync::CancellationToken;
 use crate::attempt::{Attempt, AttemptCounter};
 use crate::drive::{Hedged, SharedRules, SpawnedAttempt, Spawner, TokioSpawner, Work};
 use crate::extras::Extras;
-use crate::failure::{Cancelled, Failure};
+use crate::failure::Cancelled;
 use crate::hedge::Hedge;
 use crate::properties::Properties;
-use crate::rules::{
-    CancelWith, Defaults, DelayWith, Discarded, ExhaustedBy, Handle, NextAction, NextActionBy,
-    NextHedge, OnDiscard, OnHedge, OnHedgeAsync, Rejection, Rules,
-};
+use crate::rules::{CancelWith, Defaults, DelayWith, NextHedge, OnHedge, OnHedgeAsync, Rules};
 
 /// One hedged call: await it for the result, or [`settle`](HedgedCall::settle) it for a report.
 ///
@@ -218,69 +217,6 @@ impl<P, F, R> HedgedCall<P, F, R> {
         H: FnMut(&NextHedge<'_>) -> Delay,
     {
         self.with(|rules| DelayWith(rules, delay))
-    }
-}
-
-/// What outcomes mean, where their types matter.
-impl<P, F, R, Fut> HedgedCall<P, F, R>
-where
-    F: FnMut(Attempt) -> Fut,
-    Fut: Work,
-{
-    /// Which outcomes are worth another attempt; all others decide the call. Values may be, too: a
-    /// response with status 503, say. Default: every error that is not a rejection.
-    ///
-    /// ```
-    /// use hedgerow::hedged;
-    ///
-    /// # #[tokio::main(flavor = "current_thread")] async fn main() {
-    /// let status = hedged(|attempt| async move {
-    ///     Ok::<_, String>(if attempt.hedge_number() == 0 { 503 } else { 200 })
-    /// })
-    /// .handle(|outcome| !matches!(outcome, Ok(status) if *status < 500))
-    /// .await;
-    /// assert_eq!(status, Ok(200));
-    /// # }
-    /// ```
-    pub fn handle<H>(self, handle: H) -> HedgedCall<P, F, Handle<R, H>>
-    where
-        H: FnMut(&Result<Fut::Value, Fut::Error>) -> bool,
-    {
-        self.with(|rules| Handle(rules, handle))
-    }
-
-    /// Which errors say that the work never started. Default: none.
-    pub fn rejection<H>(self, is_rejection: H) -> HedgedCall<P, F, Rejection<R, H>>
-    where
-        H: FnMut(&Fut::Error) -> bool,
-    {
-        self.with(|rules| Rejection(rules, is_rejection))
-    }
-
-    /// Chooses the failure to return when all attempts failed, by its hedge number, from the
-    /// failures in completion order.
-    pub fn exhausted<H>(self, choose: H) -> HedgedCall<P, F, ExhaustedBy<R, H>>
-    where
-        H: FnMut(&[Failure<Fut::Value, Fut::Error>]) -> u8,
-    {
-        self.with(|rules| ExhaustedBy(rules, choose))
-    }
-
-    /// What a hedge does instead of the same work; see [`NextAction`]. An `Err` ends the call.
-    pub fn next_action<A, H>(self, next: H) -> HedgedCall<P, F, NextActionBy<R, H>>
-    where
-        H: FnMut(&NextHedge<'_>) -> Result<NextAction<A, Fut::Value, Fut::Error>, Fut::Error>,
-        A: Future<Output = Result<Fut::Value, Fut::Error>>,
-    {
-        self.with(|rules| NextActionBy(rules, next))
-    }
-
-    /// Given every outcome that nobody will see, exactly once each; see [`Rules::on_discard`].
-    pub fn on_discard<H>(self, discard: H) -> HedgedCall<P, F, OnDiscard<R, H>>
-    where
-        H: FnMut(Discarded<Fut::Value, Fut::Error>),
-    {
-        self.with(|rules| OnDiscard(rules, discard))
     }
 }
 

@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 use hedgerow_core::latency::{Explanation, Learner, Learning};
 use hedgerow_core::{
     Budget, Delay, Exhausted, ExtraLoad, FailureStart, InvalidOption, Losers, MaxHedges, Moment,
-    Observer, Panics, Policy, RatioBudget, RejectedHedge, Schedule,
+    Observer, Panics, Policy, Pushback, RatioBudget, RejectedHedge, Schedule,
 };
 
-use crate::clock::Clock;
+use crate::clock::{Clock, or_tokio};
 
 /// A hedging policy: when to start another attempt, how many, and what to do with the losers.
 ///
@@ -29,6 +29,8 @@ use crate::clock::Clock;
 /// | `hedge_rejections` | false | [`hedge_rejections`](Hedge::hedge_rejections) |
 /// | `panics` | `Propagate` | [`panics`](Hedge::panics) |
 /// | `max_extra_load` | no bound | [`max_extra_load`](Hedge::max_extra_load) |
+/// | `quiet_after_pushback` | false; true for adaptive | [`quiet_after_pushback`](Hedge::quiet_after_pushback) |
+/// | `dry_run` | false | [`dry_run`](Hedge::dry_run) |
 ///
 /// Setters that can be given an impossible number panic and say what would be right, as for any
 /// literal mistake in a program; numbers that come from outside go through `HedgeConfig` (feature
@@ -51,7 +53,8 @@ pub struct Hedge {
     clock: Option<Arc<dyn Clock>>,
     /// Derived from the rest: a call may take the fast path.
     plain: bool,
-    /// What the learner's time is counted from: the first moment that it was told.
+    /// What the time of the learner and of the quiet is counted from: the first moment that either
+    /// was told.
     epoch: Option<Arc<OnceLock<Instant>>>,
 }
 
@@ -149,13 +152,16 @@ impl Hedge {
     #[track_caller]
     pub fn learning(mut self, learning: Learning) -> Self {
         let load = literal(ExtraLoad::at_most_one(learning.load));
-        self.policy.learner = Some(Arc::new(Learner::new(learning)));
-        self.epoch = Some(Arc::default());
+        // Whoever had said what a pushback is to mean is not asked again.
+        if self.policy.learner.replace(Arc::new(Learner::new(learning))).is_none() {
+            self = self.quiet_after_pushback(true);
+        }
+        self.epoch.get_or_insert_default();
         self.budget(Arc::new(RatioBudget::new(load)))
     }
 
-    /// Why calls are hedged when they are, and why not when they are not; `None` for a policy that
-    /// does not learn.
+    /// Why calls are hedged when they are, what that is predicted to bring, and why calls are not
+    /// hedged when they are not; `None` for a policy that does not learn.
     ///
     /// ```
     /// let hedge = hedgerow::Hedge::adaptive();
@@ -247,6 +253,39 @@ impl Hedge {
         self
     }
 
+    /// Whether a target that asks for quiet is left alone by later calls, too: while it is quiet no
+    /// hedge of this policy or of its clones starts, neither by delay nor after a failure (gate
+    /// `pushback`). A policy that begins to learn does this by itself; for others a pushback counts
+    /// for its own call alone. Who asked, and for how long, the call says with
+    /// [`pushback`](crate::HedgedCall::pushback).
+    pub fn quiet_after_pushback(mut self, quiet: bool) -> Self {
+        self.policy.quiet = quiet.then(Arc::default);
+        self.epoch.get_or_insert_default();
+        self
+    }
+
+    /// Whether to decide and count everything, and to send no hedge.
+    ///
+    /// Delays, gates, chances and the budget work as ever, but instead of a start the call tells
+    /// that the gate `dry-run` refused it. [`explain`](Hedge::explain) then says how many calls
+    /// would have been hedged, and what that is predicted to bring:
+    ///
+    /// ```
+    /// use hedgerow::{Gate, Hedge};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() {
+    /// let hedge = Hedge::adaptive().dry_run(true);
+    /// let answer: Result<u32, String> = hedge.call(|_| async { Ok(42) }).await;
+    /// assert_eq!(answer, Ok(42));
+    /// let why = hedge.explain().expect("it learns");
+    /// assert_eq!(why.refused_by(Gate::DryRun), 0, "that call needed no hedge");
+    /// # }
+    /// ```
+    pub fn dry_run(mut self, dry_run: bool) -> Self {
+        self.policy.dry_run = dry_run;
+        self
+    }
+
     /// Tells every event of every call. An observed call allocates and reads the clock.
     pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
         self.policy.observer = Some(observer);
@@ -279,9 +318,29 @@ impl Hedge {
 
     /// Lets the learner look at what came, if it is time to.
     pub(crate) fn tick(&self, learner: &Learner, now: Instant) {
-        if let Some(epoch) = &self.epoch {
-            let epoch = *epoch.get_or_init(|| now);
-            learner.tick(Moment::from(now.saturating_duration_since(epoch)));
+        learner.tick(self.time(now));
+    }
+
+    /// The moment as the learner and the quiet count it, for all clones alike.
+    fn time(&self, now: Instant) -> Moment {
+        let Some(epoch) = &self.epoch else { return Moment::ZERO };
+        Moment::from(now.saturating_duration_since(*epoch.get_or_init(|| now)))
+    }
+
+    /// When a call that began at this instant did, for the policy's quiet, if it has one.
+    pub(crate) fn begun(&self, origin: Instant) -> Moment {
+        match self.policy.quiet {
+            Some(_) => self.time(origin),
+            None => Moment::ZERO,
+        }
+    }
+
+    /// A target asked for quiet with an answer that no race has seen.
+    #[cold]
+    pub(crate) fn pushed_back(&self, pushback: Pushback) {
+        if self.policy.quiet.is_some() {
+            let now = or_tokio(self.own_clock()).now();
+            self.policy.pushed_back(pushback, self.time(now));
         }
     }
 

@@ -65,7 +65,7 @@ pub mod testing;
 pub use hedgerow_core::{
     Budget, Decision, Delay, End, Event, EventKind, Exhausted, ExtraLoad, FailureStart, Gate,
     InvalidOption, Losers, MOST_HEDGES, MaxHedges, Moment, Observer, Origin, Panics, Policy,
-    RatioBudget, RejectedHedge, Schedule, latency, text,
+    Pushback, Quiet, RatioBudget, RejectedHedge, Schedule, latency, text,
 };
 pub use tokio_util::sync::CancellationToken;
 

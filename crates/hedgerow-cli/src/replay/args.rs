@@ -18,8 +18,8 @@ A scenario is a policy and a script of what its attempts would do, on one line:
    "expect": {"starts": [[0, 0], [1, 50], [2, 70]]}}
 
   policy      delay, max_hedges, failure_start, exhausted, losers,
-              rejected_hedge, hedge_rejections, panics, max_extra_load;
-              what is left out has its default. Each line is a first call, with
+              rejected_hedge, hedge_rejections, panics, max_extra_load,
+              dry_run; what is left out has its default. Each line is a first call, with
               an empty budget: max_extra_load or an adaptive delay denies every
               hedge unless tokens says otherwise
   attempts    what each attempt does; those past the list never end
@@ -28,6 +28,8 @@ A scenario is a policy and a script of what its attempts would do, on one line:
               (an error that is not), rejected (it never ran), never, panic
     value     what it returns, or the name of its error
     cleanup   how long it goes on after it is told to stop, under losers = join
+    pushback  what its server asks for beside: "stop" hedging this call, or not
+              before "50ms" have passed
   tokens      how many hedges the budget grants; left out: no bound
   idempotent  false: the work must not run twice
   cancel_at   when the caller cancels

@@ -2,9 +2,9 @@
 
 use std::{fmt, str};
 
-use hedgerow::HedgeConfig;
 use hedgerow::config::{ConfigError, Fields, Value};
 use hedgerow::testing::{Scenario, Script, Scripted};
+use hedgerow::{HedgeConfig, Pushback};
 
 use super::expect::Expect;
 
@@ -105,8 +105,20 @@ fn attempt(value: &Value) -> Result<Script, ConfigError> {
     };
     let value = fields.take("value", |value| value.text().map(str::to_owned));
     let cleanup = fields.take("cleanup", Value::duration);
-    let script = Script::new(after.unwrap_or_default(), outcome, value);
-    fields.finish(script.cleanup(cleanup.unwrap_or_default()))
+    let script = Script::new(after.unwrap_or_default(), outcome, value)
+        .cleanup(cleanup.unwrap_or_default())
+        .pushback(fields.take("pushback", pushback));
+    fields.finish(script)
+}
+
+fn pushback(value: &Value) -> Result<Pushback, ConfigError> {
+    match value {
+        Value::Text(text) if text == "stop" => Ok(Pushback::Stop),
+        Value::Text(text) if text.trim_start().starts_with(char::is_alphabetic) => {
+            Err(value.refused(r#"write stop, or a duration such as "50ms""#))
+        }
+        _ => value.duration().map(Pushback::For),
+    }
 }
 
 /// Why a line is not played.

@@ -26,6 +26,20 @@ fn refused(line: &str, complaints: &[&str]) {
 }
 
 #[test]
+fn a_pushback_is_a_stop_or_a_duration() {
+    for (pushback, hint) in [
+        (r#""soon""#, r#"write stop, or a duration such as "50ms""#),
+        ("50", "needs a unit"),
+        (r#""-1ms""#, "negative"),
+        ("null", "such as"),
+    ] {
+        let line = format!(r#"{{"attempts":[{{"outcome":"never","pushback":{pushback}}}]}}"#);
+        refused(&line, &[&format!("attempts[0].pushback = {pushback}: ")]);
+        assert!(replay(&line).err.contains(hint), "{pushback}");
+    }
+}
+
+#[test]
 fn pr_91_unknown_keys_are_refused_with_the_nearest_and_the_place() {
     for (line, complaint) in [
         (r#"{"attempts":[],"expcet":{}}"#, "expcet = {}: unknown key; did you mean expect?"),

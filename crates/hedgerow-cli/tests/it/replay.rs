@@ -45,6 +45,29 @@ fn s8_the_output_is_the_documented_one() {
 }
 
 #[test]
+fn g1_attempts_push_back() {
+    for (pushback, starts, events) in [
+        (r#""stop""#, json!([[0, 0]]), json!(["denied(1)@10", "exhausted@10"])),
+        (r#""70ms""#, json!([[0, 0], [1, 80]]), json!(["hedge(1)@80", "win(1)@85"])),
+    ] {
+        for front in ["async", "engine"] {
+            let line = format!(
+                r#"{{"policy":{{"delay":"50ms"}},"attempts":[
+                {{"after":"10ms","outcome":"error","pushback":{pushback}}},
+                {{"after":"5ms","outcome":"ok"}}]}}"#
+            );
+            let ran = hedgerow(&["replay", "--json", "--front", front], line.replace('\n', ""));
+            assert_eq!((ran.status, ran.err.as_str()), (Some(0), ""));
+            assert_eq!((&ran.json()[0]["starts"], &ran.json()[0]["events"]), (&starts, &events));
+        }
+    }
+    let dry = one(
+        r#"{"policy":{"delay":"50ms","dry_run":true},"attempts":[{"after":"90ms","outcome":"ok"}]}"#,
+    );
+    assert_eq!(dry["events"], json!(["denied(1)@50", "win(0)@90"]));
+}
+
+#[test]
 fn what_is_absent_is_left_out() {
     let cancelled = one(r#"{"id":"a","attempts":[],"cancel_at":"5ms"}"#);
     assert_eq!(cancelled["returned"], json!({"outcome": "cancelled", "at": 5}));

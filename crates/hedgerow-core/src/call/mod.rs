@@ -34,6 +34,7 @@
 //! 3. obey [`Call::step`] until it says [`Step::Wait`] or [`Step::Finish`]. A newly started
 //!    attempt is polled once before the next step (E6).
 
+mod gates;
 mod roster;
 mod rules;
 mod step;
@@ -84,6 +85,12 @@ pub struct Call {
     due: Option<Moment>,
     /// What ended launching, and when.
     closed: Option<(Gate, Moment)>,
+    /// What ended launching came before a hedge was due, and none was refused for it yet.
+    unsaid: bool,
+    /// No hedge before this moment: a target asked for it.
+    quiet_until: Moment,
+    /// When the call began, as the policy counts time.
+    begun: Moment,
     /// A hedge is paid for and has not started.
     reserved: bool,
     /// Losers were told to stop.
@@ -112,6 +119,9 @@ impl Call {
             owed: 0,
             due: None,
             closed: None,
+            unsaid: false,
+            quiet_until: Moment::ZERO,
+            begun: Moment::ZERO,
             reserved: false,
             told: false,
             decision: None,
@@ -128,6 +138,13 @@ impl Call {
         call.roster.start(Moment::ZERO);
         call.phase = Phase::Racing;
         call
+    }
+
+    /// When the call began, in the time that the policy's [`Quiet`](crate::Quiet) counts. Said by
+    /// the front before the first attempt ends, and only if the policy has one;
+    /// [`Moment::ZERO`] unless it is said.
+    pub fn begun_at(&mut self, begun: Moment) {
+        self.begun = begun;
     }
 
     /// What to do next. What it says is to be done before it is asked again; until a
@@ -173,31 +190,6 @@ impl Call {
             FailureStart::LaunchWhenIdle | FailureStart::Wait => self.owed = 0,
         }
         self.trace.tell(policy, Some(attempt), now, EventKind::Started { origin });
-    }
-
-    /// Whether a hedge that was to start, and was held back since, still is to: not once something
-    /// else has ended launching, nor at the deadline. If not, it is declined.
-    pub fn still_wanted(&mut self, policy: &Policy, now: Moment) -> bool {
-        if self.closed.is_none() && now < self.terms.deadline {
-            return true;
-        }
-        self.refund(policy);
-        self.phase = Phase::Racing;
-        if self.closed.is_none() {
-            self.close(Gate::Deadline, now);
-            let hedge = self.roster.started();
-            let gate = Gate::Deadline;
-            self.trace.tell(policy, Some(hedge), now, EventKind::Denied { gate });
-        }
-        false
-    }
-
-    /// The other answer to [`Step::Start`] of a hedge: it does not start, and nothing else will.
-    pub fn declined(&mut self, policy: &Policy, now: Moment) {
-        debug_assert!(matches!(self.phase, Phase::Preparing(_)), "only a Start is declined");
-        self.refund(policy);
-        self.phase = Phase::Racing;
-        self.close(Gate::Stopped, now);
     }
 
     /// The caller cancelled. Cuts a join short if the call is decided already (A15).

@@ -10,10 +10,6 @@ use crate::options::{Exhausted, FailureStart, Losers, Policy, RejectedHedge};
 use crate::time::Moment;
 use crate::verdict::{OutcomeKind, Verdict};
 
-/// A timer that ends so much later than it should, or later still by its own length, says that the
-/// program had stopped: that its calls are slow says nothing of the backend.
-const LATE: Duration = Duration::from_millis(50);
-
 /// Tells the learner what became of the primary, which started at [`Moment::ZERO`].
 fn learn(policy: &Policy, record: fn(Duration) -> Record, now: Moment) {
     if let Some(learner) = &policy.learner {
@@ -44,6 +40,11 @@ impl Call {
         } else if end != End::Discarded {
             self.failed_attempt(policy, attempt, verdict, now);
         }
+        if let Some(pushback) = verdict.pushback
+            && end != End::Discarded
+        {
+            self.push_back(policy, pushback, decides, now);
+        }
         decides
     }
 
@@ -70,10 +71,11 @@ impl Call {
         self.roster.fail(attempt);
         let rejected = verdict.kind == OutcomeKind::Rejected;
         if rejected && attempt > 0 && policy.rejected_hedge == RejectedHedge::Stop {
-            self.close(Gate::Rejected, now);
+            self.bar(Gate::Rejected, now);
         } else if !self.terms.idempotent && !rejected {
-            self.close(Gate::NotIdempotent, now);
-        } else if policy.failure_start != FailureStart::Wait {
+            self.bar(Gate::NotIdempotent, now);
+        }
+        if policy.failure_start != FailureStart::Wait {
             self.owed = self.owed.saturating_add(1);
         }
     }
@@ -81,13 +83,6 @@ impl Call {
     pub(super) fn prepare(&mut self, origin: Origin) -> Step {
         self.phase = Phase::Preparing(origin);
         Step::Start { attempt: self.roster.started(), origin }
-    }
-
-    /// Ends launching for this call; the first reason stands.
-    pub(super) fn close(&mut self, gate: Gate, now: Moment) {
-        self.closed.get_or_insert((gate, now));
-        self.owed = 0;
-        self.due = None;
     }
 
     /// Launch rules, then the timer (E4, E7, E9), then exhaustion (E10).
@@ -101,27 +96,36 @@ impl Call {
                 None => return Step::AskDelay { hedge },
             };
             if let Some(origin) = self.wanted(policy, due, now) {
+                if self.waits_for_quiet(now) {
+                    return Step::Wait { until: self.quiet_until };
+                }
                 match self.refusal(policy, origin, due, now) {
                     None => return self.prepare(origin),
-                    Some(gate) => {
-                        if let Some(learner) = &policy.learner {
-                            learner.refused(gate);
-                        }
-                        self.close(gate, now);
-                        self.trace.tell(policy, Some(hedge), now, EventKind::Denied { gate });
-                    }
+                    Some(gate) => self.refuse(policy, gate, now),
                 }
             }
+        } else if let Some(gate) = self.unsaid(policy)
+            && self.wanted(policy, self.due.unwrap_or(Moment::NEVER), now).is_some()
+        {
+            self.refuse(policy, gate, now);
         }
-        let until = self.due.filter(|_| self.may_launch(policy)).unwrap_or(Moment::NEVER);
-        if self.roster.is_idle() && until.is_never() {
+        // A hedge that will only be refused holds up nothing.
+        let idle = self.roster.is_idle();
+        let waits = self.may_launch(policy) || (!idle && self.unsaid(policy).is_some());
+        let until = self.due.filter(|_| waits).unwrap_or(Moment::NEVER);
+        if idle && until.is_never() {
             return self.exhaust(policy, now);
         }
         Step::Wait { until }
     }
 
     fn may_launch(&self, policy: &Policy) -> bool {
-        self.closed.is_none() && self.roster.started() <= policy.max_hedges.get()
+        self.closed.is_none() && self.has_left(policy)
+    }
+
+    /// Whether hedges are left.
+    pub(super) fn has_left(&self, policy: &Policy) -> bool {
+        self.roster.started() <= policy.max_hedges.get()
     }
 
     /// Whether a hedge is to start now, and why.
@@ -135,47 +139,6 @@ impl Call {
             Some(Origin::Delay)
         } else {
             None
-        }
-    }
-
-    /// The gates, in a fixed order; the budget last, so that a hedge that another gate refuses
-    /// costs nothing. What was learned speaks only about slow calls, not about failed ones.
-    fn refusal(
-        &mut self,
-        policy: &Policy,
-        origin: Origin,
-        due: Moment,
-        now: Moment,
-    ) -> Option<Gate> {
-        if now >= self.terms.deadline {
-            return Some(Gate::Deadline);
-        }
-        let learner = policy.learner.as_deref().filter(|_| origin == Origin::Delay);
-        let spare = learner.is_some_and(|learner| !learner.won_coin(self.terms.draw));
-        if let Some(learner) = learner {
-            let delay = due.since(self.roster.latest_start());
-            if now.since(due) > delay.max(LATE) {
-                return Some(Gate::Late);
-            }
-            if let Some(gate) = learner.gate(self.terms.draw) {
-                return Some(gate);
-            }
-        }
-        if let Some(budget) = &policy.budget {
-            let granted = if spare { budget.try_take_spare() } else { budget.try_take() };
-            if !granted {
-                return Some(Gate::Budget);
-            }
-            self.reserved = true;
-        }
-        None
-    }
-
-    pub(super) fn refund(&mut self, policy: &Policy) {
-        if std::mem::take(&mut self.reserved)
-            && let Some(budget) = &policy.budget
-        {
-            budget.give_back();
         }
     }
 
@@ -194,10 +157,11 @@ impl Call {
 
     pub(super) fn decide(&mut self, policy: &Policy, decision: Decision, now: Moment) {
         self.refund(policy);
-        if self.decision.is_none() && self.roster.is_running(0) {
-            learn(policy, Record::Cut, now);
-        }
         if self.decision.is_none() {
+            if self.roster.is_running(0) {
+                learn(policy, Record::Cut, now);
+            }
+            self.count_barred(policy, now);
             self.decision = Some(decision);
         }
         self.phase = Phase::Decided;

@@ -7,7 +7,9 @@ use super::buckets::Bucket;
 use super::curve::Curve;
 use super::estimate::Estimate;
 use super::learning::{Explanation, Learning, Record, Rule};
+use super::percentile::Percentile;
 use super::plan::Plan;
+use super::prediction::Prediction;
 use super::recorder::Recorder;
 use super::rounds::Rounds;
 use super::single_r::Reissue;
@@ -106,6 +108,13 @@ impl Learner {
         (won, delay.map(|delay| self.clamp(delay)))
     }
 
+    /// The same delay, asked for a call that is not to be hedged anyway: nothing is counted.
+    pub(crate) fn planned(&self, draw: u64) -> Option<Duration> {
+        let plan = self.plan();
+        let delay = if self.won_coin(draw) { plan.delay } else { plan.backstop };
+        delay.map(|delay| self.clamp(delay))
+    }
+
     /// Whether this call won the coin.
     pub fn won_coin(&self, draw: u64) -> bool {
         chance(draw) < self.plan().probability
@@ -142,11 +151,28 @@ impl Learner {
             median: median.map(|median| Duration::from_nanos(median.upper())),
             slow: self.slow.load(Ordering::Relaxed),
             win_rate: self.win_rate(),
+            prediction: self.predict(),
             refused: refused
                 .map(|(gate, count)| (gate, count.sum()))
                 .filter(|(_, count)| *count > 0)
                 .collect(),
         }
+    }
+
+    /// What the plan is to bring for the percentile that it is made for; for p99 where the delay is
+    /// a percentile itself.
+    fn predict(&self) -> Option<Prediction> {
+        let state = self.state.between();
+        let (curve, weight) = (state.estimate.curve(), state.estimate.weight());
+        let percentile = match self.learning.rule {
+            Rule::Target(target) => target,
+            Rule::Percentile(_) => Percentile::P99,
+        };
+        let plan = self.plan();
+        let clamp = |delay: Option<Duration>| delay.map(|delay| self.clamp(delay));
+        let plan = Plan { delay: clamp(plan.delay), backstop: clamp(plan.backstop), ..plan };
+        let known = weight * (1.0 - percentile.share()) >= BEYOND;
+        known.then(|| Prediction::of(curve, &plan, percentile, self.learning.load)).flatten()
     }
 
     /// The share of hedges that win: an average of the latest hundred or so.

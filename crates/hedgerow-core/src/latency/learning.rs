@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::percentile::Percentile;
 use super::plan::Plan;
+use super::prediction::Prediction;
 use crate::gate::Gate;
 use crate::text::format_duration;
 
@@ -76,10 +77,21 @@ pub struct Explanation {
     pub slow: bool,
     /// The share of hedges that win; 1 until there is one that does not.
     pub win_rate: f64,
+    /// What the plan is predicted to bring; `None` while too little is known. It speaks of the
+    /// backend as it was without the hedges, and of hedges that are as quick as primaries.
+    pub prediction: Option<Prediction>,
     /// How often each gate spoke against a hedge: `cold` and `probability` for every call that was
-    /// pending at all, the others for those that were when a hedge was due. Gates that never did
-    /// are left out.
+    /// pending at all, the others for those that were when a hedge was due or earned by a failure,
+    /// once a call. Gates that never did are left out.
     pub refused: Vec<(Gate, u64)>,
+}
+
+impl Explanation {
+    /// How often this gate spoke against a hedge. For [`Gate::DryRun`]: how many calls would have
+    /// been hedged.
+    pub fn refused_by(&self, gate: Gate) -> u64 {
+        self.refused.iter().find(|(each, _)| *each == gate).map_or(0, |(_, count)| *count)
+    }
 }
 
 impl fmt::Display for Explanation {
@@ -88,7 +100,7 @@ impl fmt::Display for Explanation {
         match self.plan.delay {
             None => f.write_str("no hedges yet: too few calls have been seen")?,
             Some(delay) => {
-                let (delay, percent) = (format_duration(delay), self.plan.probability * 100.0);
+                let (delay, percent) = (rounded(delay), self.plan.probability * 100.0);
                 write!(f, "{percent:.0} % of calls pending after {delay} are hedged")?;
             }
         }
@@ -96,6 +108,19 @@ impl fmt::Display for Explanation {
             f.write_str("; not now, because nearly all calls are slow")?;
         }
         write!(f, "; {:.0} % of hedges win", self.win_rate * 100.0)?;
-        self.refused.iter().try_for_each(|(gate, count)| write!(f, "; {gate}: {count}"))
+        if let Some(prediction) = &self.prediction {
+            write!(f, "; {prediction}")?;
+        }
+        self.refused.iter().try_for_each(|(gate, count)| match gate {
+            Gate::DryRun => write!(f, "; dry run: {count} calls would have been hedged"),
+            _ => write!(f, "; {gate}: {count}"),
+        })
     }
+}
+
+/// A learned duration for people: three digits of it, as more are not known.
+pub(super) fn rounded(duration: Duration) -> String {
+    let nanos = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
+    let unit = 10_u64.pow(nanos.checked_ilog10().unwrap_or(0).saturating_sub(2));
+    format_duration(Duration::from_nanos((nanos / unit) * unit))
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::sync::{AtomicU64, Mutex, MutexGuard, Ordering};
+use crate::sync::{AtomicU64, Mutex, MutexGuard, Ordering, PoisonError};
 use crate::time::Moment;
 
 /// Something that one thread at a time looks after, at most once in each interval. The others do
@@ -36,6 +36,12 @@ impl<T> Rounds<T> {
         }
         self.next.store(now.after(self.every).as_nanos(), Ordering::Relaxed);
         Some(thing)
+    }
+
+    /// The thing between two rounds: waits for one that is under way, and keeps the next from
+    /// beginning.
+    pub(super) fn between(&self) -> MutexGuard<'_, T> {
+        self.thing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -42,6 +42,7 @@ pub use value::Value;
 /// | `hedge_rejections` | `true`, `false` | `false` |
 /// | `panics` | `"propagate"`, `"as-failure"` | `"propagate"` |
 /// | `max_extra_load` | `"5%"`, `0.05` | no bound; `"5%"` if the delay is adaptive |
+/// | `dry_run` | `true`, `false`: decide and count, but send no hedge | `false` |
 ///
 /// An adaptive delay may say more:
 /// `{ percentile = 95, min = "1ms", max = "1s", initial = "100ms", half_life = "2s" }`, each of
@@ -90,11 +91,12 @@ pub struct HedgeConfig {
     hedge_rejections: Option<bool>,
     panics: Option<Panics>,
     max_extra_load: Option<ExtraLoad>,
+    dry_run: Option<bool>,
 }
 
 impl HedgeConfig {
     /// The keys, in the order of the table above.
-    pub const KEYS: [&'static str; 9] = [
+    pub const KEYS: [&'static str; 10] = [
         "delay",
         "max_hedges",
         "failure_start",
@@ -104,6 +106,7 @@ impl HedgeConfig {
         "hedge_rejections",
         "panics",
         "max_extra_load",
+        "dry_run",
     ];
 
     /// The policy. Every call of this method makes a budget of its own, where the configuration
@@ -126,6 +129,8 @@ impl HedgeConfig {
             panics: self.panics.unwrap_or(defaults.panics),
             learner: defaults.learner,
             budget: defaults.budget,
+            quiet: defaults.quiet,
+            dry_run: self.dry_run.unwrap_or(defaults.dry_run),
             observer: defaults.observer,
         });
         match (learning, self.max_extra_load) {

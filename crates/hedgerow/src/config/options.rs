@@ -39,6 +39,7 @@ pub(super) fn read(fields: &mut Fields<'_>) -> HedgeConfig {
         hedge_rejections: fields.take("hedge_rejections", Value::flag),
         panics: fields.take("panics", |value| value.choice(&PANICS, panics_name)),
         max_extra_load: fields.take("max_extra_load", max_extra_load),
+        dry_run: fields.take("dry_run", Value::flag),
     };
     fields.misplaced(&["span"], SPAN);
     fields.misplaced(&["hedge"], TABLE);
@@ -133,6 +134,7 @@ impl HedgeConfig {
             self.hedge_rejections.map(Value::Bool),
             self.panics.map(panics_name).map(word),
             self.max_extra_load.map(|ratio| Value::Float(ratio.get())),
+            self.dry_run.map(Value::Bool),
         ];
         let given = |(key, value): (&str, Option<Value>)| Some((key.to_owned(), value?));
         Value::Table(Self::KEYS.into_iter().zip(entries).filter_map(given).collect())

@@ -96,6 +96,8 @@ fn pr_91_every_documented_word_is_accepted() {
         ("hedge_rejections", "false", base()),
         ("panics", r#""propagate""#, base()),
         ("panics", r#""as-failure""#, base().panics(Panics::AsFailure)),
+        ("dry_run", "true", base().dry_run(true)),
+        ("dry_run", "false", base()),
     ] {
         same(&one(key, value), &hedge);
     }
@@ -117,6 +119,8 @@ fn pr_91_unknown_keys_are_refused_with_the_nearest() {
         ("on_exhausted", "exhausted"),
         ("hedge_rejection", "hedge_rejections"),
         ("max_load", "max_extra_load"),
+        ("dryrun", "dry_run"),
+        ("hedge-dry-run", "dry_run"),
     ] {
         refused(
             &format!(r#"{{"{key}":"50ms"}}"#),
@@ -222,6 +226,8 @@ fn other_values_are_refused_with_the_remedy() {
         ("max_extra_load", "5", "at most 1"),
         ("max_extra_load", "0", "more than 0"),
         ("max_extra_load", "[0.1]", "not a ratio"),
+        ("dry_run", r#""true""#, "without quotes"),
+        ("dry_run", "1", "write true or false"),
     ] {
         let start = format!("{key} = {value}: ");
         refused(&format!(r#"{{"{key}":{value}}}"#), &start, hint);
@@ -310,6 +316,8 @@ fn what_is_written_means_the_same() {
         r#"{"delay":"999999999999h","losers":{"join":"999999999999h"}}"#,
         r#"{"rejected_hedge":"decide","hedge_rejections":true,"panics":"as-failure"}"#,
         r#"{"max_hedges":10,"max_extra_load":"2.5%"}"#,
+        r#"{"delay":"adaptive","dry_run":true}"#,
+        r#"{"dry_run":false}"#,
     ] {
         let config = read(json).unwrap();
         let written = serde_json::to_string(&config).unwrap();
@@ -317,6 +325,13 @@ fn what_is_written_means_the_same() {
     }
     let json = r#"{"delay":"50ms","max_hedges":2,"losers":{"join":"50ms"},"max_extra_load":0.05}"#;
     assert_eq!(serde_json::to_string(&read(json).unwrap()).unwrap(), json);
+}
+
+#[test]
+fn an_adaptive_policy_keeps_quiet_after_a_pushback() {
+    let remembers = |json| read(json).unwrap().hedge().policy().quiet.is_some();
+    assert!(remembers(r#"{"delay":"adaptive"}"#) && remembers(r#"{"delay":{"percentile":95}}"#));
+    assert!(!remembers("{}"));
 }
 
 #[test]

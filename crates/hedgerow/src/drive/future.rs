@@ -119,10 +119,14 @@ where
     #[inline]
     fn judge(self: Pin<&mut Self>, outcome: &Result<Fut::Value, Fut::Error>) -> Verdict {
         let mut this = self.project();
-        let policy = (*this.policy).borrow().policy();
+        let hedge: &Hedge = (*this.policy).borrow();
+        let policy = hedge.policy();
         let verdict = judge(this.rules, 0, outcome, policy.hedge_rejections);
         if !verdict.handled {
             policy.completed();
+            if let Some(pushback) = verdict.pushback {
+                hedge.pushed_back(pushback);
+            }
             this.primary.set(Primary::Absent);
         }
         verdict

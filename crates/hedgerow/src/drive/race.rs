@@ -157,6 +157,7 @@ where
         draw: u64,
     ) -> Pin<Box<Self>> {
         let mut call = Call::under_way(hedge.policy(), draw);
+        call.begun_at(hedge.begun(origin));
         if let Some(delay) = delay {
             call.delay(delay);
         }
@@ -186,7 +187,10 @@ where
     {
         let scan = std::mem::replace(self.as_mut().project().scan, Scan::All);
         if scan == Scan::Start {
-            *self.as_mut().project().origin = clock_of(parts.hedge).now();
+            let now = clock_of(parts.hedge).now();
+            let this = self.as_mut().project();
+            *this.origin = now;
+            this.call.begun_at(parts.hedge.begun(now));
         }
         let mut now = match scan {
             Scan::Due(now) => now,

@@ -4,7 +4,7 @@ use std::pin::Pin;
 use std::time::{Duration, Instant};
 
 use hedgerow_core::Delay;
-use hedgerow_core::latency::Record;
+use hedgerow_core::latency::{Learner, Record};
 use pin_project_lite::pin_project;
 
 use super::Work;
@@ -62,7 +62,22 @@ where
     Fut: Work,
     R: Rules<Fut::Value, Fut::Error>,
 {
-    let Some(learner) = policy.learner() else { return };
+    if let Some(learner) = policy.learner() {
+        learn_from(policy, learner, rest, record);
+    }
+}
+
+/// Out of line, so that a call from which nobody learns does not make room for it.
+#[inline(never)]
+fn learn_from<Fut, R>(
+    policy: &Hedge,
+    learner: &Learner,
+    rest: &Rest<Fut, R>,
+    record: fn(Duration) -> Record,
+) where
+    Fut: Work,
+    R: Rules<Fut::Value, Fut::Error>,
+{
     let started = match rest {
         Rest::Waiting { sleep, delay, .. } => sleep.deadline().into_std().checked_sub(*delay),
         Rest::Alone { started } => Some(*started),

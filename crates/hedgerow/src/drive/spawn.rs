@@ -7,7 +7,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 
-use hedgerow_core::{Delay, Losers, Panics};
+use hedgerow_core::{Delay, Losers, Panics, Pushback};
 use tokio::sync::oneshot;
 
 use super::Work;
@@ -80,6 +80,10 @@ where
 
     fn is_rejection(&mut self, error: &E) -> bool {
         self.lock().is_rejection(error)
+    }
+
+    fn pushback(&mut self, judged: Judged<'_, T, E>) -> Option<Pushback> {
+        self.lock().pushback(judged)
     }
 
     fn exhausted(&mut self, failures: &[Failure<T, E>]) -> Option<u8> {

@@ -6,14 +6,14 @@ use std::convert::Infallible;
 use std::future::{Future, Ready};
 use std::marker::PhantomData;
 
-use hedgerow_core::{Delay, Origin, OutcomeKind, Verdict};
+use hedgerow_core::{Delay, Origin, OutcomeKind, Pushback, Verdict};
 
 use crate::attempt::Attempt;
 use crate::failure::Failure;
 
 pub(crate) use setters::{
     CancelWith, DelayWith, ExhaustedBy, Handle, NextActionBy, OnDiscard, OnHedge, OnHedgeAsync,
-    Rejection,
+    PushbackBy, Rejection,
 };
 
 /// What the outcomes of a call mean and what goes with it, where `T` and `E` are known.
@@ -63,6 +63,14 @@ pub trait Rules<T, E> {
     #[inline]
     fn is_rejection(&mut self, _error: &E) -> bool {
         false
+    }
+
+    /// What the target asked for beside its answer: no hedge before a time, or none at all. `None`,
+    /// the default, is nothing. Asked of every outcome that counts, handled or accepted, right
+    /// after [`handle`](Rules::handle).
+    #[inline]
+    fn pushback(&mut self, _judged: Judged<'_, T, E>) -> Option<Pushback> {
+        None
     }
 
     /// Which failure to return when all attempts failed, by its
@@ -199,9 +207,10 @@ pub(crate) fn judge<T, E, R: Rules<T, E>>(
         Ok(_) => false,
         Err(error) => rules.is_rejection(error),
     };
-    let handled = rules.handle(Judged { outcome, hedge, is_rejection, hedge_rejections });
+    let judged = Judged { outcome, hedge, is_rejection, hedge_rejections };
+    let handled = rules.handle(judged);
     let kind = if is_rejection { OutcomeKind::Rejected } else { OutcomeKind::Returned };
-    Verdict { handled, kind }
+    Verdict { handled, kind, pushback: rules.pushback(judged) }
 }
 
 /// A hedge that may start.

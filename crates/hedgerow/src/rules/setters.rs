@@ -4,7 +4,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use hedgerow_core::Delay;
+use hedgerow_core::{Delay, Pushback};
 use pin_project_lite::pin_project;
 
 use super::{Discarded, Judged, NextAction, NextHedge, Rules};
@@ -22,6 +22,12 @@ macro_rules! inherit {
     (@ is_rejection) => {
         #[inline]
         fn is_rejection(&mut self, error: &E) -> bool { self.0.is_rejection(error) }
+    };
+    (@ pushback) => {
+        #[inline]
+        fn pushback(&mut self, judged: Judged<'_, T, E>) -> Option<Pushback> {
+            self.0.pushback(judged)
+        }
     };
     (@ exhausted) => {
         fn exhausted(&mut self, failures: &[Failure<T, E>]) -> Option<u8> {
@@ -61,7 +67,7 @@ macro_rules! wrappers {
 }
 
 wrappers!(
-    Handle Rejection ExhaustedBy NextActionBy OnHedge OnHedgeAsync DelayWith OnDiscard CancelWith
+    Handle Rejection PushbackBy ExhaustedBy NextActionBy OnHedge OnHedgeAsync DelayWith OnDiscard CancelWith
 );
 
 impl<T, E, R, F> Rules<T, E> for Handle<R, F>
@@ -74,7 +80,7 @@ where
         (self.1)(judged.outcome())
     }
 
-    inherit!(Action Hook is_rejection exhausted next_action on_hedge delay on_discard cancelled);
+    inherit!(Action Hook is_rejection pushback exhausted next_action on_hedge delay on_discard cancelled);
 }
 
 impl<T, E, R, F> Rules<T, E> for Rejection<R, F>
@@ -87,7 +93,20 @@ where
         (self.1)(error)
     }
 
-    inherit!(Action Hook handle exhausted next_action on_hedge delay on_discard cancelled);
+    inherit!(Action Hook handle pushback exhausted next_action on_hedge delay on_discard cancelled);
+}
+
+impl<T, E, R, F> Rules<T, E> for PushbackBy<R, F>
+where
+    R: Rules<T, E>,
+    F: FnMut(&Result<T, E>) -> Option<Pushback>,
+{
+    #[inline]
+    fn pushback(&mut self, judged: Judged<'_, T, E>) -> Option<Pushback> {
+        (self.1)(judged.outcome())
+    }
+
+    inherit!(Action Hook handle is_rejection exhausted next_action on_hedge delay on_discard cancelled);
 }
 
 impl<T, E, R, F> Rules<T, E> for ExhaustedBy<R, F>
@@ -99,7 +118,7 @@ where
         Some((self.1)(failures))
     }
 
-    inherit!(Action Hook handle is_rejection next_action on_hedge delay on_discard cancelled);
+    inherit!(Action Hook handle is_rejection pushback next_action on_hedge delay on_discard cancelled);
 }
 
 impl<T, E, R, F, A> Rules<T, E> for NextActionBy<R, F>
@@ -114,7 +133,7 @@ where
         (self.1)(next)
     }
 
-    inherit!(Hook handle is_rejection exhausted on_hedge delay on_discard cancelled);
+    inherit!(Hook handle is_rejection pushback exhausted on_hedge delay on_discard cancelled);
 }
 
 impl<T, E, R, F> Rules<T, E> for OnHedge<R, F>
@@ -128,7 +147,7 @@ where
         earlier
     }
 
-    inherit!(Action Hook handle is_rejection exhausted next_action delay on_discard cancelled);
+    inherit!(Action Hook handle is_rejection pushback exhausted next_action delay on_discard cancelled);
 }
 
 impl<T, E, R, F, H> Rules<T, E> for OnHedgeAsync<R, F>
@@ -144,7 +163,7 @@ where
         Some(Both { earlier, later: (self.1)(next) })
     }
 
-    inherit!(Action handle is_rejection exhausted next_action delay on_discard cancelled);
+    inherit!(Action handle is_rejection pushback exhausted next_action delay on_discard cancelled);
 }
 
 pin_project! {
@@ -179,7 +198,7 @@ where
         Some((self.1)(next))
     }
 
-    inherit!(Action Hook handle is_rejection exhausted next_action on_hedge on_discard cancelled);
+    inherit!(Action Hook handle is_rejection pushback exhausted next_action on_hedge on_discard cancelled);
 }
 
 impl<T, E, R, F> Rules<T, E> for OnDiscard<R, F>
@@ -191,7 +210,7 @@ where
         (self.1)(discarded);
     }
 
-    inherit!(Action Hook handle is_rejection exhausted next_action on_hedge delay cancelled);
+    inherit!(Action Hook handle is_rejection pushback exhausted next_action on_hedge delay cancelled);
 }
 
 impl<T, E, R, F> Rules<T, E> for CancelWith<R, F>
@@ -203,5 +222,5 @@ where
         Some((self.1)())
     }
 
-    inherit!(Action Hook handle is_rejection exhausted next_action on_hedge delay on_discard);
+    inherit!(Action Hook handle is_rejection pushback exhausted next_action on_hedge delay on_discard);
 }

@@ -89,6 +89,10 @@ impl Drive<'_> {
         if verdict == Verdict::PANICKED && self.policy.panics == Panics::Propagate && !decided {
             return self.call.abort(&self.policy, Some(attempt), self.now);
         }
+        let verdict = match script.pushback {
+            Some(pushback) if verdict != Verdict::PANICKED => verdict.pushed_back(pushback),
+            _ => verdict,
+        };
         self.call.finished(&self.policy, attempt, verdict, self.now);
     }
 

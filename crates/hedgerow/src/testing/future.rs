@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use hedgerow_core::{Event, Losers};
+use hedgerow_core::{Event, Losers, Pushback};
 use tokio_util::sync::CancellationToken;
 
 use super::executor::{Flag, ManualExecutor};
@@ -21,7 +21,7 @@ use crate::rules::{Judged, NoAction, NoHook, Rules};
 type Outcome = Result<Scripted, Scripted>;
 
 /// Judges scripted outcomes.
-struct ScriptRules;
+struct ScriptRules(Scenario);
 
 impl Rules<Scripted, Scripted> for ScriptRules {
     type Action = NoAction<Scripted, Scripted>;
@@ -37,6 +37,10 @@ impl Rules<Scripted, Scripted> for ScriptRules {
 
     fn is_rejection(&mut self, error: &Scripted) -> bool {
         *error == Scripted::Rejected
+    }
+
+    fn pushback(&mut self, judged: Judged<'_, Scripted, Scripted>) -> Option<Pushback> {
+        self.0.attempt_script(judged.hedge_number()).pushback
     }
 }
 
@@ -56,7 +60,8 @@ pub(super) fn run(scenario: &Scenario) -> Timeline {
             play(clock.clone(), scenario.attempt_script(attempt.hedge_number()), attempt)
         }
     };
-    let call = hedge.call(work).rules(ScriptRules).idempotent(scenario.idempotent);
+    let call =
+        hedge.call(work).rules(ScriptRules(scenario.clone())).idempotent(scenario.idempotent);
     let executor = ManualExecutor::new();
     let stage = Stage { scenario, clock, token: token.clone(), executor: executor.clone() };
     if hedge.policy().losers == Losers::Detach {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use hedgerow_core::{Budget, Moment};
+use hedgerow_core::{Budget, Moment, Pushback};
 
 use super::timeline::Timeline;
 use super::{engine, future};
@@ -33,6 +33,8 @@ pub struct Script {
     /// How long it goes on after it is told to stop, where losers are joined. It ends at its own
     /// scripted end if that is earlier.
     pub cleanup: Duration,
+    /// What its target asks for beside the outcome, if it does.
+    pub pushback: Option<Pushback>,
 }
 
 /// How a scripted attempt ends.
@@ -82,7 +84,7 @@ pub enum Front {
 impl Script {
     /// An attempt that ends like this.
     pub fn new(after: Duration, outcome: Scripted, value: Option<String>) -> Self {
-        Self { after, outcome, value, cleanup: Duration::ZERO }
+        Self { after, outcome, value, cleanup: Duration::ZERO, pushback: None }
     }
 
     /// An attempt that returns this value.
@@ -104,6 +106,13 @@ impl Script {
     #[must_use]
     pub fn cleanup(mut self, cleanup: Duration) -> Self {
         self.cleanup = cleanup;
+        self
+    }
+
+    /// What its target asks for beside the outcome.
+    #[must_use]
+    pub fn pushback(mut self, pushback: Option<Pushback>) -> Self {
+        self.pushback = pushback;
         self
     }
 

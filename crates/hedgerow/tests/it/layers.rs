@@ -11,6 +11,8 @@ const FORBIDDEN: &[(&str, &str, &[&str])] = &[
     ("hedgerow-core", "budget", &["call", "options", "delay", "event", "gate", "verdict"]),
     ("hedgerow-core", "delay", &["call", "options", "budget", "event", "gate", "verdict"]),
     ("hedgerow-core", "event", &["call", "options", "budget", "delay"]),
+    ("hedgerow-core", "verdict", &["call", "options", "budget", "delay", "event", "gate", "time"]),
+    ("hedgerow-core", "quiet", &["call", "options", "budget", "delay", "event", "gate"]),
     ("hedgerow-core", "sharded", &["call", "options", "budget", "delay", "event", "latency"]),
     ("hedgerow-core", "latency", &["call", "options", "budget", "delay", "event"]),
     ("hedgerow-core", "options", &["call"]),

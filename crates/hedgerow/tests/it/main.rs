@@ -6,6 +6,14 @@
 mod discipline;
 /// Engine rules that no scenario shows alone.
 mod e_rules;
+/// Gates: each is counted once a call, and told.
+mod g_counted;
+/// Everything is decided and nothing is sent.
+mod g_dry_run;
+/// A target asks for quiet: what that means for its own call.
+mod g_pushback;
+/// What it means for later calls.
+mod g_quiet;
 /// Attempts that block the thread.
 mod h_blocking;
 /// Losers that run on in the background.

@@ -1,11 +1,11 @@
-//! The rules E1 to E14 written down a second time, as naively as possible, and compared with the
+//! The rules E1 to E14 and G1 to G3, G7, G9 written down a second time, as naively as possible, and compared with the
 //! engine on random scenarios. It shares no code with the engine: it keeps every attempt in a list
 //! and goes through time instant by instant.
 
 use std::time::Duration;
 
 use hedgerow::testing::{Front, ReturnedKind, Scenario, Scripted, TimelineEvent};
-use hedgerow::{Delay, Exhausted, FailureStart, Losers, Moment, Panics, RejectedHedge};
+use hedgerow::{Delay, Exhausted, FailureStart, Losers, Moment, Panics, Pushback, RejectedHedge};
 use proptest::prelude::*;
 
 use crate::properties::scenario;
@@ -34,6 +34,9 @@ struct Model<'a> {
     due: Moment,
     starts_owed: u8,
     launching: bool,
+    /// Launching ended, and the hedge that this cost will be told of when it is wanted.
+    telling: bool,
+    quiet_until: Moment,
     tokens: Option<u32>,
     story: Story,
 }
@@ -65,9 +68,37 @@ impl Model<'_> {
         !self.attempts.iter().any(|state| *state != State::Over)
     }
 
-    fn left(&self) -> bool {
+    fn more(&self) -> bool {
         let most = 1 + usize::from(self.scenario.hedge().policy().max_hedges.get());
-        self.launching && self.attempts.len() < most
+        self.attempts.len() < most
+    }
+
+    fn left(&self) -> bool {
+        self.launching && self.more()
+    }
+
+    /// Nothing more starts, for this reason; a hedge that would have is to be told of, or not.
+    fn stop(&mut self, told: bool) {
+        if self.launching {
+            (self.launching, self.telling) = (false, told);
+        }
+    }
+
+    fn deny(&mut self) {
+        let next = self.attempts.len();
+        self.story.events.push(format!("denied({next})@{}", text(self.now)));
+        (self.launching, self.telling) = (false, false);
+    }
+
+    /// Whether a failure, or the delay, wants a hedge now.
+    fn wanted(&self) -> (bool, bool) {
+        let by_failure = self.starts_owed > 0 && (!self.when_idle() || self.idle());
+        (by_failure, self.due <= self.now && !self.due.is_never())
+    }
+
+    fn when_idle(&self) -> bool {
+        !self.scenario.is_idempotent()
+            || self.scenario.hedge().policy().failure_start == FailureStart::LaunchWhenIdle
     }
 
     /// Starts the next attempt now, polls it once, and says how that ended the race if it did.
@@ -86,7 +117,12 @@ impl Model<'_> {
             Delay::Immediately => self.now,
             Delay::OnFailure => Moment::NEVER,
         };
-        if ends <= self.now { self.finish(number) } else { None }
+        let ended = if ends <= self.now { self.finish(number) } else { None };
+        if !self.launching {
+            // Nobody asked for the delay any more.
+            self.due = Moment::NEVER;
+        }
+        ended
     }
 
     /// An attempt that ran has ended by itself.
@@ -111,10 +147,18 @@ impl Model<'_> {
         self.failed.push(number);
         let rejected = outcome == Scripted::Rejected;
         if rejected && number > 0 && policy.rejected_hedge == RejectedHedge::Stop {
-            self.launching = false;
+            self.stop(true);
         }
         if !self.scenario.is_idempotent() && !rejected {
-            self.launching = false;
+            self.stop(false);
+        }
+        let script = self.scenario.scripts().get(usize::from(number));
+        match script.and_then(|script| script.pushback).filter(|_| outcome != Scripted::Panic) {
+            Some(Pushback::Stop) => self.stop(true),
+            Some(Pushback::For(quiet)) => {
+                self.quiet_until = self.quiet_until.max(self.now.after(quiet));
+            }
+            _ => {}
         }
         if policy.failure_start != FailureStart::Wait {
             self.starts_owed += 1;
@@ -124,19 +168,19 @@ impl Model<'_> {
 
     /// Takes a token, or ends launching.
     fn granted(&mut self) -> bool {
-        match &mut self.tokens {
+        let granted = match &mut self.tokens {
             None => true,
-            Some(0) => {
-                let next = self.attempts.len();
-                self.story.events.push(format!("denied({next})@{}", text(self.now)));
-                self.launching = false;
-                false
-            }
+            Some(0) => false,
             Some(tokens) => {
                 *tokens -= 1;
                 true
             }
+        };
+        let starts = granted && !self.scenario.hedge().policy().dry_run;
+        if !starts {
+            self.deny();
         }
+        starts
     }
 
     /// Everything at this instant, in the order of E3 and E4.
@@ -158,14 +202,20 @@ impl Model<'_> {
             return Some(ended);
         }
         while self.left() {
-            let when_idle = !self.scenario.is_idempotent()
-                || self.scenario.hedge().policy().failure_start == FailureStart::LaunchWhenIdle;
-            let by_failure = self.starts_owed > 0 && (!when_idle || self.idle());
-            let by_delay = self.due <= self.now && !self.due.is_never();
-            if !(by_failure || by_delay) || !self.granted() {
+            let (by_failure, by_delay) = self.wanted();
+            if !(by_failure || by_delay) {
                 break;
             }
-            if when_idle {
+            if self.now < self.quiet_until {
+                if self.quiet_until.is_never() {
+                    self.deny();
+                }
+                break;
+            }
+            if !self.granted() {
+                break;
+            }
+            if self.when_idle() {
                 self.starts_owed = 0;
             } else if by_failure {
                 self.starts_owed -= 1;
@@ -174,7 +224,10 @@ impl Model<'_> {
                 return Some(ended);
             }
         }
-        let timer = self.left() && !self.due.is_never();
+        if self.telling && self.more() && self.wanted() != (false, false) {
+            self.deny();
+        }
+        let timer = self.left() && !self.next_start().is_never();
         if self.idle() && !timer {
             let chosen = match self.scenario.hedge().policy().exhausted {
                 Exhausted::Primary => 0,
@@ -187,13 +240,25 @@ impl Model<'_> {
         None
     }
 
+    /// When the next hedge may start, if no other failure comes.
+    fn next_start(&self) -> Moment {
+        match self.wanted() {
+            (false, false) => self.due,
+            _ => self.quiet_until,
+        }
+    }
+
     /// The next instant at which anything can happen.
     fn next(&self, cancel: Moment) -> Option<Moment> {
         let ends = self.attempts.iter().filter_map(|state| match state {
             State::Running { ends } => Some(*ends),
             State::Over => None,
         });
-        let due = if self.left() { self.due } else { Moment::NEVER };
+        let due = match (self.left(), self.telling && self.more()) {
+            (true, _) => self.next_start(),
+            (false, true) => self.due,
+            (false, false) => Moment::NEVER,
+        };
         let next = ends.chain([due, cancel]).min()?;
         (!next.is_never()).then_some(next)
     }
@@ -208,6 +273,8 @@ fn tell(scenario: &Scenario) -> Story {
         due: Moment::NEVER,
         starts_owed: 0,
         launching: true,
+        telling: false,
+        quiet_until: Moment::ZERO,
         tokens: scenario.granted(),
         story: Story::default(),
     };

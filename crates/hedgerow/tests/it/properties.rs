@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use hedgerow::testing::{Front, ReturnedKind, Scenario, Script, Scripted, Timeline, TimelineEvent};
-use hedgerow::{Delay, Exhausted, FailureStart, Hedge, Losers, Moment, Panics, RejectedHedge};
+use hedgerow::{
+    Delay, Exhausted, FailureStart, Hedge, Losers, Moment, Panics, Pushback, RejectedHedge,
+};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
@@ -44,8 +46,15 @@ fn script() -> impl Strategy<Value = Script> {
         1 => Just(Scripted::Never),
         1 => Just(Scripted::Panic),
     ];
-    (grid(), outcome, grid())
-        .prop_map(|(after, outcome, cleanup)| Script::new(after, outcome, None).cleanup(cleanup))
+    let pushback = prop_oneof![
+        12 => Just(None),
+        1 => Just(Some(Pushback::Stop)),
+        2 => grid().prop_map(|wait| Some(Pushback::For(wait))),
+        1 => Just(Some(Pushback::For(Duration::MAX))),
+    ];
+    (grid(), outcome, grid(), pushback).prop_map(|(after, outcome, cleanup, pushback)| {
+        Script::new(after, outcome, None).cleanup(cleanup).pushback(pushback)
+    })
 }
 
 fn policy() -> impl Strategy<Value = Hedge> {
@@ -71,18 +80,20 @@ fn policy() -> impl Strategy<Value = Hedge> {
         rejected,
         any::<bool>(),
         panics,
+        prop::bool::weighted(0.1),
     )
         .prop_map(
-            |(delays, max_hedges, failure_start, exhausted, losers, rejected, hedge, panics)| {
+            |(delays, max, failure_start, exhausted, losers, rejected, hedge, panics, dry)| {
                 Hedge::default()
                     .delay(delays)
-                    .max_hedges(max_hedges)
+                    .max_hedges(max)
                     .failure_start(failure_start)
                     .exhausted(exhausted)
                     .losers(losers)
                     .rejected_hedge(rejected)
                     .hedge_rejections(hedge)
                     .panics(panics)
+                    .dry_run(dry)
             },
         )
 }
@@ -110,6 +121,9 @@ fn check(scenario: &Scenario, timeline: &Timeline) -> Result<(), TestCaseError> 
     let policy = scenario.hedge().policy();
     let hedges = timeline.starts.len().saturating_sub(1);
     prop_assert!(hedges <= usize::from(policy.max_hedges.get()), "more hedges than allowed");
+    prop_assert!(hedges == 0 || !policy.dry_run, "a dry run sent one");
+    let denied = timeline.events.iter().filter(|it| matches!(it, TimelineEvent::Denied(..)));
+    prop_assert!(denied.count() <= 1, "launching ends once");
     if let Some(tokens) = scenario.granted() {
         prop_assert!(hedges <= tokens as usize, "the budget is overdrawn");
     }
