@@ -8,8 +8,10 @@
 mod buckets;
 mod curve;
 mod estimate;
+mod keys;
 mod learner;
 mod learning;
+mod parent;
 mod percentile;
 mod plan;
 mod recorder;
@@ -17,8 +19,10 @@ mod single_r;
 
 pub use buckets::{BUCKETS, Bucket};
 pub use curve::Curve;
+pub use keys::{Keys, MaxKeys};
 pub use learner::Learner;
 pub use learning::{Explanation, Learning, Record, Rule};
+pub use parent::Scope;
 pub use percentile::Percentile;
 pub use plan::Plan;
 pub use single_r::Reissue;

@@ -4,9 +4,12 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use super::buckets::{BUCKETS, Bucket};
+use crate::gate::Gate;
 use crate::sharded::{SHARDS, SHARED, of_this_thread};
 
-/// Counts finished and cut attempts per bucket.
+const GATES: usize = Gate::ALL.len();
+
+/// Counts finished and cut attempts per bucket, and hedges that were not started per gate.
 ///
 /// Each thread has a shard that only it writes to, so recording is a load and a store: no lock, no
 /// atomic read-modify-write, no contention. A shard is made when its thread first records, and
@@ -20,6 +23,8 @@ struct Shard {
     done: [AtomicU32; BUCKETS],
     cut: [AtomicU32; BUCKETS],
     draws: AtomicU64,
+    /// By place in [`Gate::ALL`].
+    refused: [AtomicU64; GATES],
 }
 
 impl Shard {
@@ -28,6 +33,7 @@ impl Shard {
             done: std::array::from_fn(|_| AtomicU32::new(0)),
             cut: std::array::from_fn(|_| AtomicU32::new(0)),
             draws: AtomicU64::new(0),
+            refused: Default::default(),
         })
     }
 }
@@ -65,6 +71,17 @@ impl Recorder {
     pub(super) fn cut(&self, bucket: Bucket) {
         let (number, shard) = self.own();
         add_one!(&shard.cut[bucket.index()], number);
+    }
+
+    /// The gate with this place in [`Gate::ALL`] refused a hedge.
+    pub(super) fn refused(&self, gate: usize) {
+        let (number, shard) = self.own();
+        add_one!(&shard.refused[gate], number);
+    }
+
+    /// How many hedges that gate refused.
+    pub(super) fn refusals(&self, gate: usize) -> u64 {
+        self.each().map(|shard| shard.refused[gate].load(Ordering::Relaxed)).sum()
     }
 
     /// How many draws this thread has made before, and which shard it is.
@@ -121,6 +138,7 @@ mod tests {
                         for _ in 0..100 {
                             recorder.done(bucket);
                             recorder.cut(bucket);
+                            recorder.refused(GATES - 1);
                         }
                     });
                 }
@@ -129,5 +147,7 @@ mod tests {
         let totals = recorder.totals();
         assert_eq!(totals.done[bucket.index()], 15_000);
         assert_eq!(totals.cut[bucket.index()], 15_000);
+        assert_eq!(recorder.refusals(GATES - 1), 15_000);
+        assert_eq!(recorder.refusals(0), 0);
     }
 }
