@@ -93,6 +93,9 @@ pub struct Explanation {
 impl fmt::Display for Explanation {
     /// In a sentence or two.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.young {
+            f.write_str("like its parent, for want of calls of its own: ")?;
+        }
         match self.plan.delay {
             None => f.write_str("no hedges yet: too few calls have been seen")?,
             Some(delay) => {
@@ -104,9 +107,6 @@ impl fmt::Display for Explanation {
             f.write_str("; not now, because nearly all calls are slow")?;
         }
         write!(f, "; {:.0} % of hedges win", self.win_rate * 100.0)?;
-        if self.young {
-            f.write_str("; all that for want of calls of its own")?;
-        }
         self.refused.iter().try_for_each(|(gate, count)| write!(f, "; {gate}: {count}"))
     }
 }

@@ -1,13 +1,14 @@
 //! Whom a learner follows while it has seen too little itself.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::learner::Learner;
 use super::plan::Plan;
 
 /// A server that would be hedged so many times later than its parent says is slow itself: then it
 /// is not the call that is late.
-const SLOWER: u32 = 2;
+const MUCH: u32 = 2;
 
 /// What the calls of a key have in common, and with it where their hedges go.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -45,8 +46,7 @@ impl Parent {
 
 /// The parent's plan if it hedges much sooner than a server's own.
 fn sooner(own: Plan, parents: Plan) -> Plan {
-    let much_sooner = parents.delay.is_some_and(|parents| {
-        own.delay.is_none_or(|own| own / SLOWER > parents)
-    });
-    if much_sooner { parents } else { own }
+    let delay = |plan: Plan| plan.delay.unwrap_or(Duration::MAX);
+    let (first, last) = if delay(own) < delay(parents) { (own, parents) } else { (parents, own) };
+    if delay(last) / MUCH > delay(first) { first } else { last }
 }
