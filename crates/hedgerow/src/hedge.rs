@@ -1,10 +1,12 @@
 //! The policy that people keep: `Hedge`.
 
+mod keyed;
+
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use hedgerow_core::latency::{Explanation, Learner, Learning};
+use hedgerow_core::latency::{Explanation, Keys, Learner, Learning};
 use hedgerow_core::{
     Budget, Delay, Exhausted, ExtraLoad, FailureStart, InvalidOption, Losers, MaxHedges, Moment,
     Observer, Panics, Policy, RatioBudget, RejectedHedge, Schedule,
@@ -51,8 +53,14 @@ pub struct Hedge {
     clock: Option<Arc<dyn Clock>>,
     /// Derived from the rest: a call may take the fast path.
     plain: bool,
-    /// What the learner's time is counted from: the first moment that it was told.
-    epoch: Option<Arc<OnceLock<Instant>>>,
+    family: Option<Arc<Family>>,
+}
+
+/// What all learners of a policy share, whatever their key.
+struct Family {
+    /// What their time is counted from: the first moment that one of them was told.
+    epoch: OnceLock<Instant>,
+    keys: Keys,
 }
 
 impl Default for Hedge {
@@ -141,7 +149,7 @@ impl Hedge {
     }
 
     /// Learns when to hedge, as told; takes the place of the delay. Bounds the extra load by what
-    /// `learning` says, and forgets what an earlier learner knew.
+    /// `learning` says, and forgets what an earlier learner and its keys knew.
     ///
     /// # Panics
     ///
@@ -150,7 +158,8 @@ impl Hedge {
     pub fn learning(mut self, learning: Learning) -> Self {
         let load = literal(ExtraLoad::at_most_one(learning.load));
         self.policy.learner = Some(Arc::new(Learner::new(learning)));
-        self.epoch = Some(Arc::default());
+        let (epoch, keys) = (OnceLock::new(), Keys::new(learning.max_keys));
+        self.family = Some(Arc::new(Family { epoch, keys }));
         self.budget(Arc::new(RatioBudget::new(load)))
     }
 
@@ -266,7 +275,7 @@ impl Hedge {
     }
 
     pub(crate) fn from_policy(policy: Policy) -> Self {
-        Self { policy, clock: None, plain: false, epoch: None }.derived()
+        Self { policy, clock: None, plain: false, family: None }.derived()
     }
 
     fn derived(mut self) -> Self {
@@ -279,8 +288,8 @@ impl Hedge {
 
     /// Lets the learner look at what came, if it is time to.
     pub(crate) fn tick(&self, learner: &Learner, now: Instant) {
-        if let Some(epoch) = &self.epoch {
-            let epoch = *epoch.get_or_init(|| now);
+        if let Some(family) = &self.family {
+            let epoch = *family.epoch.get_or_init(|| now);
             learner.tick(Moment::from(now.saturating_duration_since(epoch)));
         }
     }

@@ -108,7 +108,9 @@ pub(super) fn read(source: &Source) -> Result<Spec, ConfigError> {
     let work = work.shared_stalls(shared.unwrap_or(0.0))?;
     let servers = servers.unwrap_or_default();
     let compare = compare.unwrap_or_default();
-    policy.iter().try_for_each(|plan| plan.fits(&servers).map_err(|error| error.within("policy")))?;
+    policy
+        .iter()
+        .try_for_each(|plan| plan.fits(&servers).map_err(|error| error.within("policy")))?;
     for (index, plan) in compare.iter().enumerate() {
         plan.fits(&servers).map_err(|error| error.within(&format!("compare[{index}]")))?;
     }

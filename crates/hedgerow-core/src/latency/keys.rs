@@ -113,7 +113,8 @@ impl Keys {
         if let Some(learner) = known.get(family, &name, turn) {
             return learner;
         }
-        let oldest = if known.count < self.most.get() as usize { None } else { known.take_oldest() };
+        let oldest =
+            if known.count < self.most.get() as usize { None } else { known.take_oldest() };
         known.add(family, name, Entry { learner: Arc::clone(&new), last_turn: turn.into() });
         drop(known);
         drop(oldest);

@@ -6,8 +6,7 @@ use std::time::Duration;
 use super::learner::Learner;
 use super::plan::Plan;
 
-/// A server that would be hedged so many times later than its parent says is slow itself: then it
-/// is not the call that is late.
+/// Plans of which one hedges more than so many times later are not about the same.
 const MUCH: u32 = 2;
 
 /// What the calls of a key have in common, and with it where their hedges go.
@@ -17,8 +16,8 @@ pub enum Scope {
     /// the latencies of this very key counts.
     Key,
     /// Whom the primary asks. A hedge asks somebody else, so that a server which is slow as a whole
-    /// is a reason to hedge: its calls are hedged when its parent says so, if that is much
-    /// earlier, and only its parent tells whether everything is slow.
+    /// is a reason to hedge: its calls are hedged as its parent says unless its own plan is much
+    /// sooner, and only its parent tells whether everything is slow.
     Server,
 }
 
@@ -34,7 +33,7 @@ impl Parent {
         match self.scope {
             _ if own == Plan::FOLLOWS => self.learner.plan(),
             Scope::Key => Plan::unpack(own),
-            Scope::Server => sooner(Plan::unpack(own), self.learner.plan()),
+            Scope::Server => for_server(Plan::unpack(own), self.learner.plan()),
         }
     }
 
@@ -44,9 +43,18 @@ impl Parent {
     }
 }
 
-/// The parent's plan if it hedges much sooner than a server's own.
-fn sooner(own: Plan, parents: Plan) -> Plan {
-    let delay = |plan: Plan| plan.delay.unwrap_or(Duration::MAX);
-    let (first, last) = if delay(own) < delay(parents) { (own, parents) } else { (parents, own) };
-    if delay(last) / MUCH > delay(first) { first } else { last }
+/// The plan of a server: its own or its parent's.
+///
+/// Where they are about the same, the later one: it costs less. Where they are not, the sooner one.
+/// If that is the server's own, another server is slow and the parent waits for it; if it is the
+/// parent's, this server is slow, and its calls need not wait as long as it makes them wait.
+fn for_server(own: Plan, parents: Plan) -> Plan {
+    let (first, last) = if most(own) < most(parents) { (own, parents) } else { (parents, own) };
+    if most(last) / MUCH > most(first) { first } else { last }
+}
+
+/// When a plan hedges most of the calls that are still pending.
+fn most(plan: Plan) -> Duration {
+    let delay = if plan.probability < 0.5 { plan.backstop } else { plan.delay };
+    delay.unwrap_or(Duration::MAX)
 }
