@@ -99,6 +99,10 @@ impl World for Alone<'_> {
         copies.sent(attempt);
     }
 
+    fn server(&self) -> Option<u32> {
+        self.copies.used.first()
+    }
+
     fn release(&mut self) {
         let servers = &self.model.servers;
         if self.joins && servers.on_cancel == OnCancel::Running {

@@ -12,6 +12,9 @@ pub(crate) trait World {
     /// Sends an attempt off.
     fn start(&mut self, attempt: u8);
 
+    /// Where the call's primary went, once it has.
+    fn server(&self) -> Option<u32>;
+
     /// Tells what still runs to stop.
     fn release(&mut self);
 }
@@ -24,10 +27,10 @@ pub(crate) fn obey(
     now: Moment,
     world: &mut impl World,
 ) -> Option<Moment> {
-    let policy = strategy.policy();
     loop {
+        let policy = strategy.policy_of(world.server());
         match call.step(policy, now) {
-            Step::AskDelay { hedge } => call.delay(strategy.delay(hedge, call.draw())),
+            Step::AskDelay { hedge } => call.delay(strategy.delay(policy, hedge, call.draw())),
             Step::Start { attempt, .. } => {
                 call.started(policy, now);
                 world.start(attempt);

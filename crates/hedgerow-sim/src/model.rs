@@ -34,6 +34,11 @@ impl Model {
         &self.load
     }
 
+    /// The servers.
+    pub fn servers(&self) -> &Servers {
+        &self.servers
+    }
+
     /// How long the next attempt of a call in this step takes at the usual speed, in nanoseconds.
     #[inline]
     pub(crate) fn attempt(&self, copies: &mut Copies) -> f64 {

@@ -212,6 +212,12 @@ impl Used {
         &self.servers[..usize::from(self.count)]
     }
 
+    /// The one that the primary went to.
+    #[inline]
+    pub(crate) fn first(&self) -> Option<u32> {
+        self.as_slice().first().copied()
+    }
+
     fn add(&mut self, server: u32) {
         self.servers[usize::from(self.count)] = server;
         self.count += 1;

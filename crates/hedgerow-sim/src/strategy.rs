@@ -1,16 +1,22 @@
 //! What the calls of a run are hedged by. The one place where the simulator asks a policy for
 //! anything but its steps.
 
+use std::sync::Arc;
+
+use hedgerow_core::latency::{Keys, Scope};
 use hedgerow_core::{Delay, InvalidOption, Moment, Policy, Terms};
 
 use crate::distribution::share;
 use crate::random::stream;
+use crate::servers::Servers;
 
 /// A policy, and how often it is followed.
 #[derive(Clone, Debug)]
 pub struct Strategy {
     policy: Policy,
     probability: f64,
+    /// What each server's calls follow once it is known which server's they are; empty: the policy.
+    by_server: Arc<[Policy]>,
 }
 
 impl Strategy {
@@ -19,7 +25,7 @@ impl Strategy {
     /// A policy's budget and what it learned are shared by its clones: give every run a policy of
     /// its own.
     pub fn new(policy: Policy) -> Self {
-        Self { policy, probability: 1.0 }
+        Self { policy, probability: 1.0, by_server: Arc::default() }
     }
 
     /// Hedges slow calls with this probability only; the others wait. With a fixed delay this is
@@ -31,6 +37,34 @@ impl Strategy {
     pub fn with_probability(mut self, probability: f64) -> Result<Self, InvalidOption> {
         self.probability = share("probability", probability)?;
         Ok(self)
+    }
+
+    /// Learns apart for each of these servers: a call follows the learner of the server that its
+    /// primary goes to. Changes nothing for a policy that does not learn.
+    ///
+    /// # Errors
+    ///
+    /// Refuses more servers than the policy's `max_keys`.
+    pub fn by_server(mut self, servers: &Servers) -> Result<Self, InvalidOption> {
+        let Some(learner) = &self.policy.learner else { return Ok(self) };
+        let most = learner.learning().max_keys;
+        if servers.count > most.get() {
+            let remedy = format!("there are {} servers; use at least as many", servers.count);
+            return Err(InvalidOption::new("max_keys", most.get(), remedy));
+        }
+        let keys = Keys::new(most);
+        let policy = |server: u32| {
+            let learner = keys.child(learner, Scope::Server, &server.to_string());
+            Policy { learner: Some(learner), ..self.policy.clone() }
+        };
+        self.by_server = (0..servers.count).map(policy).collect();
+        Ok(self)
+    }
+
+    /// What calls follow whose primary went to this server.
+    #[inline]
+    pub fn policy_of(&self, server: Option<u32>) -> &Policy {
+        server.and_then(|server| self.by_server.get(server as usize)).unwrap_or(&self.policy)
     }
 
     /// The policy.
@@ -51,20 +85,20 @@ impl Strategy {
         Terms { draw, ..Terms::default() }
     }
 
-    /// The delay before hedge number `hedge` of the call with this draw.
+    /// The delay before hedge number `hedge` of a call under this policy with this draw.
     #[inline]
-    pub(crate) fn delay(&self, hedge: u8, draw: u64) -> Delay {
+    pub(crate) fn delay(&self, policy: &Policy, hedge: u8, draw: u64) -> Delay {
         if self.probability < 1.0 && unit(draw) >= self.probability {
             return Delay::OnFailure;
         }
-        self.policy.delay(hedge, draw)
+        policy.delay(hedge, draw)
     }
 
-    /// A call completed: whatever learns may look at what came. `nanos` counts from the start of
-    /// the run.
+    /// A call of this server's completed: whatever learns may look at what came. `nanos` counts from
+    /// the start of the run.
     #[inline]
-    pub(crate) fn completed(&self, nanos: u64) {
-        if let Some(learner) = &self.policy.learner {
+    pub(crate) fn completed(&self, server: Option<u32>, nanos: u64) {
+        if let Some(learner) = &self.policy_of(server).learner {
             learner.tick(Moment::from_nanos(nanos));
         }
     }

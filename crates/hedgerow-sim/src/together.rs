@@ -157,7 +157,7 @@ impl<'a> Together<'a> {
         flight.copies.back(job.attempt);
         if flight.call.is_running(job.attempt) {
             let moment = Moment::from_nanos(now - flight.start);
-            let policy = self.strategy.policy();
+            let policy = self.strategy.policy_of(flight.copies.used.first());
             flight.call.finished(policy, job.attempt, Verdict::ACCEPTED, moment);
             self.go_on(job.flight, now);
         }
@@ -189,7 +189,7 @@ impl<'a> Together<'a> {
         let Some(request) = self.requests.get_mut(flight.request) else { return };
         let stats = &mut self.outcome.steps[request.arrival.step];
         stats.count_call(&flight.call);
-        self.strategy.completed(now);
+        self.strategy.completed(flight.copies.used.first(), now);
         request.calls -= 1;
         if request.calls == 0 {
             let arrival = request.arrival;
@@ -228,6 +228,10 @@ impl World for Hands<'_, '_> {
         let job = Job { flight: *flight, attempt, server, work, end: None };
         self.jobs[usize::from(attempt)] = pool.submit(job, *now, queue);
         copies.sent(attempt);
+    }
+
+    fn server(&self) -> Option<u32> {
+        self.copies.used.first()
     }
 
     fn release(&mut self) {

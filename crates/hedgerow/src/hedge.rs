@@ -1,10 +1,12 @@
 //! The policy that people keep: `Hedge`.
 
+mod keyed;
+
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use hedgerow_core::latency::{Explanation, Learner, Learning};
+use hedgerow_core::latency::{Explanation, Keys, Learner, Learning};
 use hedgerow_core::{
     Budget, Delay, Exhausted, ExtraLoad, FailureStart, InvalidOption, Losers, MaxHedges, Moment,
     Observer, Panics, Policy, Pushback, RatioBudget, RejectedHedge, Schedule,
@@ -56,6 +58,8 @@ pub struct Hedge {
     /// What the time of the learner and of the quiet is counted from: the first moment that either
     /// was told.
     epoch: Option<Arc<OnceLock<Instant>>>,
+    /// What is learned apart; there if anything is learned.
+    keys: Option<Arc<Keys>>,
 }
 
 impl Default for Hedge {
@@ -144,7 +148,7 @@ impl Hedge {
     }
 
     /// Learns when to hedge, as told; takes the place of the delay. Bounds the extra load by what
-    /// `learning` says, and forgets what an earlier learner knew.
+    /// `learning` says, and forgets what an earlier learner and its keys knew.
     ///
     /// # Panics
     ///
@@ -157,6 +161,7 @@ impl Hedge {
             self = self.quiet_after_pushback(true);
         }
         self.epoch.get_or_insert_default();
+        self.keys = Some(Arc::new(Keys::new(learning.max_keys)));
         self.budget(Arc::new(RatioBudget::new(load)))
     }
 
@@ -305,7 +310,7 @@ impl Hedge {
     }
 
     pub(crate) fn from_policy(policy: Policy) -> Self {
-        Self { policy, clock: None, plain: false, epoch: None }.derived()
+        Self { policy, clock: None, plain: false, epoch: None, keys: None }.derived()
     }
 
     fn derived(mut self) -> Self {

@@ -54,6 +54,7 @@ A spec says what is simulated; what is left out has its default:
   delay = "10ms"
   max_extra_load = "5%"
   probability = 0.9          # hedge only this share of the slow calls
+  key = "server"             # with an adaptive delay: learned for each server by itself
 
 Exit status: 0 done, 1 the run failed, 2 the spec was refused."#;
 

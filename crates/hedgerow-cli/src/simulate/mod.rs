@@ -59,7 +59,7 @@ fn answer(args: &SimulateArgs, spec: &Spec) -> Answer {
     let seeds: Vec<_> = (0..u64::from(spec.runs)).map(|run| spec.seed.wrapping_add(run)).collect();
     let threads = args.threads.or_else(|| thread::available_parallelism().ok());
     let threads = threads.map_or(1, NonZeroUsize::get);
-    let strategies: Vec<_> = plans.iter().map(|plan| || plan.strategy()).collect();
+    let strategies: Vec<_> = plans.iter().map(|plan| || plan.strategy(model.servers())).collect();
     let runs = seeds.len() as u64 * plans.len() as u64;
     let expected = model.load().expected_requests().saturating_mul(runs);
     let outcomes = progress::watched(expected, |progress| {

@@ -31,26 +31,51 @@ pub(super) struct Plan {
     /// `None`: no hedging.
     config: Option<HedgeConfig>,
     probability: f64,
+    key: Option<Key>,
+}
+
+/// What is learned apart.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Key {
+    Server,
 }
 
 impl Plan {
     /// What everything is compared with.
     fn none() -> Self {
-        Self { name: "none".to_owned(), config: None, probability: 1.0 }
+        Self { name: "none".to_owned(), config: None, probability: 1.0, key: None }
     }
 
     /// A strategy of its own for one run: budgets are not shared.
-    pub(super) fn strategy(&self) -> Strategy {
-        let policy = match &self.config {
+    pub(super) fn strategy(&self, servers: &Servers) -> Strategy {
+        let strategy = Strategy::new(self.policy());
+        // The reader has seen to it that it is a share, and that there are not too many servers.
+        let strategy = strategy.clone().with_probability(self.probability).unwrap_or(strategy);
+        self.keyed(strategy.clone(), servers).unwrap_or(strategy)
+    }
+
+    fn policy(&self) -> Policy {
+        match &self.config {
             Some(config) => config.hedge().policy().clone(),
             None => Policy {
                 max_hedges: MaxHedges::new(0).unwrap_or(Policy::default().max_hedges),
                 ..Policy::default()
             },
-        };
-        let strategy = Strategy::new(policy);
-        // The reader has seen to it that it is a share.
-        strategy.clone().with_probability(self.probability).unwrap_or(strategy)
+        }
+    }
+
+    /// The strategy with what is to be learned apart.
+    fn keyed(&self, strategy: Strategy, servers: &Servers) -> Result<Strategy, InvalidOption> {
+        match self.key {
+            Some(Key::Server) => strategy.by_server(servers),
+            None => Ok(strategy),
+        }
+    }
+
+    /// Refuses what these servers do not allow.
+    fn fits(&self, servers: &Servers) -> Result<(), ConfigError> {
+        let error = self.keyed(Strategy::new(self.policy()), servers).err();
+        error.map_or(Ok(()), |error| Err(ConfigError::from(error).within("delay")))
     }
 }
 
@@ -81,14 +106,22 @@ pub(super) fn read(source: &Source) -> Result<Spec, ConfigError> {
         None => work,
     };
     let work = work.shared_stalls(shared.unwrap_or(0.0))?;
+    let servers = servers.unwrap_or_default();
+    let compare = compare.unwrap_or_default();
+    policy
+        .iter()
+        .try_for_each(|plan| plan.fits(&servers).map_err(|error| error.within("policy")))?;
+    for (index, plan) in compare.iter().enumerate() {
+        plan.fits(&servers).map_err(|error| error.within(&format!("compare[{index}]")))?;
+    }
     let mut plans = vec![Plan::none()];
     plans.extend(policy);
-    plans.extend(compare.unwrap_or_default());
+    plans.extend(compare);
     Ok(Spec {
         title,
         seed: seed.unwrap_or(1),
         runs: runs.unwrap_or(1),
-        model: Model::new(work, servers.unwrap_or_default(), load),
+        model: Model::new(work, servers, load),
         plans,
     })
 }
@@ -254,9 +287,16 @@ fn plan(value: &Value) -> Result<Plan, ConfigError> {
         }
         Err(value.refused(r#"use 0 to 1, such as 0.9 or "90%""#))
     });
+    let key = fields.take("key", |value| value.choice(&[Key::Server], |_| "server"));
     let config = HedgeConfig::take_from(&mut fields);
     let name = name.unwrap_or_else(|| as_written(value));
-    fields.finish(Plan { name, config: Some(config), probability: probability.unwrap_or(1.0) })
+    let probability = probability.unwrap_or(1.0);
+    let plan = fields.finish(Plan { name, config: Some(config), probability, key })?;
+    if plan.key.is_some() && plan.policy().learner.is_none() {
+        let remedy = r#"only a policy that learns has keys; write delay = "adaptive""#;
+        return Err(InvalidOption::new("key", r#""server""#, remedy).into());
+    }
+    Ok(plan)
 }
 
 /// The keys of a policy without a name are its name.

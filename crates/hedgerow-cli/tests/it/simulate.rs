@@ -292,6 +292,18 @@ fn impossible_servers_and_policies_are_refused_with_the_remedy() {
             ": servers.drift.swing = 1: use a number from 0 up to 1",
         ),
         ("[policy]\nprobability = 2", ": policy.probability = 2: use 0 to 1"),
+        (
+            "[policy]\nkey = \"server\"\ndelay = \"10ms\"",
+            ": policy.key = \"server\": only a policy that learns has keys",
+        ),
+        (
+            "[policy]\nkey = \"sever\"\ndelay = \"adaptive\"",
+            ": policy.key = \"sever\": did you mean server?",
+        ),
+        (
+            "[servers]\ncount = 3\n[[compare]]\nkey = \"server\"\ndelay = { max_keys = 2 }",
+            ": compare[0].delay.max_keys = 2: there are 3 servers; use at least as many",
+        ),
         ("[size]\nshape = \"constant\"\nvalue = \"1ms\"", ": size.value = \"1ms\": write a number"),
     ] {
         refused(&format!("{}\n{rest}", with("", "")), &[complaint]);
@@ -371,6 +383,7 @@ fn the_specs_that_come_along_work() {
         "w1",
         "w2",
         "w3",
+        "w4",
         "w5",
         "w6",
     ];

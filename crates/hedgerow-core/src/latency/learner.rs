@@ -1,12 +1,14 @@
 //! The learned policy: when to hedge and when not to, from what calls turned out to take.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::buckets::Bucket;
 use super::curve::Curve;
 use super::estimate::Estimate;
 use super::learning::{Explanation, Learning, Record, Rule};
+use super::parent::{Parent, Scope};
 use super::percentile::Percentile;
 use super::plan::Plan;
 use super::prediction::Prediction;
@@ -14,7 +16,6 @@ use super::recorder::Recorder;
 use super::rounds::Rounds;
 use super::single_r::Reissue;
 use crate::gate::Gate;
-use crate::sharded::Counter;
 use crate::sync::{AtomicBool, AtomicU64, Ordering};
 use crate::time::Moment;
 
@@ -26,6 +27,11 @@ const PLANNED: f64 = 0.95;
 const BEYOND: f64 = 10.0;
 /// Old attempts are not forgotten below this many.
 const LEAST: f64 = 1_000.0;
+/// A learner with a parent looks less often while less than [`SIGNS`] comes between two looks, but at
+/// least once in so many ticks.
+const PATIENCE: f64 = 16.0;
+/// How much longer a latency is at the end of its bucket than at its beginning.
+const BUCKET_WIDTH: f64 = 1.0 + 1.0 / 32.0;
 /// How many fresh attempts tell whether everything is slow, and which share of them.
 const SIGNS: f64 = 64.0;
 const SLOW_SHARE: f64 = 0.75;
@@ -42,16 +48,24 @@ const PROBE: f64 = 1.0 / 20.0;
 /// looks at what came: ages the counts, makes the survival curve, and publishes a [`Plan`] that
 /// calls read in one load. Time comes in as a value, counted from whatever moment the owner likes,
 /// as long as it is always the same.
+///
+/// # Parents
+///
+/// A learner may be the child of another one: that of a key among all calls, or of a server among
+/// the calls of a key. All that a child is told its parent is told too, so that the parent knows
+/// every call, and every refusal. A child is *young* until it has seen ten calls beyond the
+/// percentile of its rule (1,000 calls for the 99th; more are never asked for, because no more are
+/// kept): until then its parent decides. From then on it decides by itself, as far as its
+/// [`Scope`] says.
 pub struct Learner {
     learning: Learning,
+    parent: Option<Parent>,
     recorder: Recorder,
     plan: AtomicU64,
     slow: AtomicBool,
     median: AtomicU64,
     /// The share of hedges that win, as the bits of a double.
     wins: AtomicU64,
-    /// How many hedges each gate refused, by its place in [`Gate::ALL`].
-    refused: [Counter; Gate::ALL.len()],
     state: Rounds<State>,
 }
 
@@ -66,14 +80,24 @@ impl Learner {
     pub fn new(learning: Learning) -> Self {
         let plan = Plan { delay: learning.initial, probability: 1.0, backstop: None };
         let plan = if learning.initial.is_some() { plan } else { Plan::COLD };
+        Self::with(learning, None, plan.pack())
+    }
+
+    /// Knows nothing yet, and follows `parent` until it does; learns as its parent does.
+    pub fn child_of(parent: &Arc<Self>, scope: Scope) -> Self {
+        let learning = parent.learning;
+        Self::with(learning, Some(Parent { learner: Arc::clone(parent), scope }), Plan::FOLLOWS)
+    }
+
+    fn with(learning: Learning, parent: Option<Parent>, plan: u64) -> Self {
         Self {
             learning,
+            parent,
             recorder: Recorder::default(),
-            plan: AtomicU64::new(plan.pack()),
+            plan: AtomicU64::new(plan),
             slow: AtomicBool::new(false),
             median: AtomicU64::new(u64::MAX),
             wins: AtomicU64::new(1.0_f64.to_bits()),
-            refused: Default::default(),
             state: Rounds::new(State { estimate: Estimate::new(), signs: 0.0, slower: 0.0 }, TICK),
         }
     }
@@ -83,15 +107,34 @@ impl Learner {
         self.learning
     }
 
-    /// What it has decided.
+    /// What is decided: by itself, or by its parent while it is young.
     #[inline]
     pub fn plan(&self) -> Plan {
-        Plan::unpack(self.plan.load(Ordering::Relaxed))
+        let own = self.plan.load(Ordering::Relaxed);
+        match &self.parent {
+            None => Plan::unpack(own),
+            Some(parent) => parent.plan(own),
+        }
+    }
+
+    /// Whether it has seen too little to decide by itself, so that its parent decides. Never without
+    /// a parent, and never again once it is grown.
+    pub fn is_young(&self) -> bool {
+        self.plan.load(Ordering::Relaxed) == Plan::FOLLOWS
+    }
+
+    /// The one that this one follows, if it is young.
+    fn followed(&self) -> Option<&Self> {
+        let parent = self.parent.as_ref().filter(|_| self.is_young())?;
+        Some(&parent.learner)
     }
 
     /// A number for one call's chances: evenly spread, and the same sequence in every run in which
-    /// calls are made in the same order on one thread.
+    /// calls are made in the same order on one thread, whatever their keys.
     pub fn draw(&self) -> u64 {
+        if let Some(parent) = &self.parent {
+            return parent.learner.draw();
+        }
         let (shard, count) = self.recorder.draw();
         mix(count.wrapping_add((shard as u64) << 48))
     }
@@ -127,40 +170,54 @@ impl Learner {
     /// Why a call with this draw that is still pending at its delay is not to be hedged; `None` if
     /// nothing speaks against it.
     pub fn gate(&self, draw: u64) -> Option<Gate> {
-        if self.slow.load(Ordering::Relaxed) {
+        if self.is_slow() {
             return Some(Gate::Slow);
         }
         let probing = chance(mix(draw)) < PROBE;
         (self.win_rate() < WINS && !probing).then_some(Gate::Wins)
     }
 
+    /// Whether nearly all calls are slow just now: the backend is, not one attempt.
+    fn is_slow(&self) -> bool {
+        match &self.parent {
+            Some(parent) if parent.tells_slowness(self.is_young()) => parent.learner.is_slow(),
+            _ => self.slow.load(Ordering::Relaxed),
+        }
+    }
+
     /// Counts a hedge that was not started.
     pub(crate) fn refused(&self, gate: Gate) {
         if let Some(index) = Gate::ALL.iter().position(|each| *each == gate) {
-            self.refused[index].add_one();
+            self.recorder.refused(index);
+        }
+        if let Some(parent) = &self.parent {
+            parent.learner.refused(gate);
         }
     }
 
     /// What it knows and has decided, and why it did not hedge.
+    ///
+    /// The plan, the slowness and the win rate are those in force, the parent's for one that is
+    /// young; the median and the refusals are its own.
     pub fn explain(&self) -> Explanation {
-        let median = usize::try_from(self.median.load(Ordering::Relaxed)).ok();
-        let median = median.filter(|median| *median < super::BUCKETS).map(Bucket::at);
-        let refused = Gate::ALL.into_iter().zip(&self.refused);
+        let median = self.median().map(Bucket::at);
+        let refused = Gate::ALL.into_iter().enumerate();
         Explanation {
+            young: self.is_young(),
             plan: self.plan(),
             median: median.map(|median| Duration::from_nanos(median.upper())),
-            slow: self.slow.load(Ordering::Relaxed),
+            slow: self.is_slow(),
             win_rate: self.win_rate(),
             prediction: self.predict(),
             refused: refused
-                .map(|(gate, count)| (gate, count.sum()))
+                .map(|(index, gate)| (gate, self.recorder.refusals(index)))
                 .filter(|(_, count)| *count > 0)
                 .collect(),
         }
     }
 
     /// What the plan is to bring for the percentile that it is made for; for p99 where the delay is
-    /// a percentile itself.
+    /// a percentile itself. By its own curve: nothing while it is young.
     fn predict(&self) -> Option<Prediction> {
         let state = self.state.between();
         let (curve, weight) = (state.estimate.curve(), state.estimate.weight());
@@ -175,9 +232,19 @@ impl Learner {
         known.then(|| Prediction::of(curve, &plan, percentile, self.learning.load)).flatten()
     }
 
-    /// The share of hedges that win: an average of the latest hundred or so.
+    /// The share of hedges that win: an average of the latest hundred or so; that of its parent
+    /// while it is young.
     pub fn win_rate(&self) -> f64 {
-        f64::from_bits(self.wins.load(Ordering::Relaxed))
+        match self.followed() {
+            Some(parent) => parent.win_rate(),
+            None => f64::from_bits(self.wins.load(Ordering::Relaxed)),
+        }
+    }
+
+    /// The bucket that half of its calls stay under, by index, once it is known.
+    fn median(&self) -> Option<usize> {
+        let median = usize::try_from(self.median.load(Ordering::Relaxed)).ok()?;
+        (median < super::BUCKETS).then_some(median)
     }
 
     /// A primary has ended.
@@ -193,6 +260,9 @@ impl Learner {
                 }
             }
         }
+        if let Some(parent) = &self.parent {
+            parent.learner.record(record);
+        }
     }
 
     /// A hedged call is over.
@@ -204,11 +274,17 @@ impl Learner {
         };
         // It always gives a value, so it always succeeds.
         let _ = self.wins.fetch_update(Ordering::Relaxed, Ordering::Relaxed, step);
+        if let Some(parent) = &self.parent {
+            parent.learner.hedged(hedge_won);
+        }
     }
 
-    /// Looks at what came, if it is time to and nobody else does.
+    /// Looks at what came, if it is time to and nobody else does; so does its parent.
     #[inline]
     pub fn tick(&self, now: Moment) {
+        if let Some(parent) = &self.parent {
+            parent.learner.tick(now);
+        }
         if self.state.is_due(now) {
             self.look(now);
         }
@@ -217,10 +293,10 @@ impl Learner {
     #[cold]
     fn look(&self, now: Moment) {
         let Some(mut state) = self.state.begin(now) else { return };
-        let median = self.median.load(Ordering::Relaxed);
-        let median = usize::try_from(median).ok().filter(|median| *median < super::BUCKETS);
+        let median = self.median();
         let half_life = self.learning.half_life;
         let fresh = state.estimate.advance(&self.recorder, now, half_life, LEAST, median);
+        self.state.put_off(now.after(self.pause(fresh.attempts)));
         if median.is_some() {
             state.signs += fresh.attempts;
             state.slower += fresh.slower;
@@ -240,8 +316,27 @@ impl Learner {
         }
     }
 
+    /// How long until the next look, after one that found so many fresh attempts.
+    ///
+    /// There may be hundreds of keys with a call now and then: it is not worth a look for each.
+    fn pause(&self, fresh: f64) -> Duration {
+        match self.parent {
+            None => TICK,
+            Some(_) => TICK.mul_f64((SIGNS / fresh.max(1.0)).clamp(1.0, PATIENCE)),
+        }
+    }
+
+    /// How many attempts it must know to decide by itself while a parent does it for it.
+    fn grown_at(&self) -> f64 {
+        let (Rule::Percentile(percentile) | Rule::Target(percentile)) = self.learning.rule;
+        (BEYOND / (1.0 - percentile.share())).min(LEAST)
+    }
+
     /// What the curve calls for; `None` if there is too little evidence to change anything.
     fn decide(&self, curve: &Curve, weight: f64) -> Option<Plan> {
+        if self.is_young() && weight < self.grown_at() {
+            return None;
+        }
         let load = self.learning.load * PLANNED;
         let certain = |nanos: Option<f64>| Plan {
             delay: nanos.map(nanos_to_duration),
@@ -258,7 +353,8 @@ impl Learner {
                 let beyond = 1.0 - target.share();
                 let solved = (weight * beyond >= BEYOND)
                     .then(|| Reissue::solve(curve, target.share(), load))
-                    .flatten();
+                    .flatten()
+                    .filter(|reissue| is_worth_it(curve, beyond, reissue));
                 Some(match solved {
                     Some(reissue) => Plan {
                         delay: Some(nanos_to_duration(reissue.delay)),
@@ -282,6 +378,13 @@ impl fmt::Debug for Learner {
             .field("win_rate", &self.win_rate())
             .finish_non_exhaustive()
     }
+}
+
+/// Whether it makes the quantile sooner by more than the width of a bucket. What is less than that
+/// is no news of the calls: where all take the same time it would hedge some of them at once.
+fn is_worth_it(curve: &Curve, beyond: f64, reissue: &Reissue) -> bool {
+    let without = curve.exceeded_with(beyond);
+    without.is_some_and(|without| reissue.reached * BUCKET_WIDTH < without)
 }
 
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a latency")]

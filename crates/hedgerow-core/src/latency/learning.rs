@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use super::keys::MaxKeys;
 use super::percentile::Percentile;
 use super::plan::Plan;
 use super::prediction::Prediction;
@@ -24,6 +25,8 @@ pub struct Learning {
     pub max: Duration,
     /// The delay while nothing is known; `None`: no hedge until then.
     pub initial: Option<Duration>,
+    /// How many keys are told apart at most; see [`Keys`](super::Keys).
+    pub max_keys: MaxKeys,
 }
 
 /// How the delay follows from the latencies.
@@ -36,7 +39,8 @@ pub enum Rule {
 }
 
 impl Default for Learning {
-    /// p99 under 5 % extra load, a half-life of two seconds, at least one millisecond of delay.
+    /// p99 under 5 % extra load, a half-life of two seconds, at least one millisecond of delay, 256
+    /// keys.
     fn default() -> Self {
         Self {
             rule: Rule::Target(Percentile::P99),
@@ -45,6 +49,7 @@ impl Default for Learning {
             min: Duration::from_millis(1),
             max: Duration::MAX,
             initial: None,
+            max_keys: MaxKeys::default(),
         }
     }
 }
@@ -69,6 +74,9 @@ pub enum Record {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Explanation {
+    /// Whether it has seen too little to decide by itself, so that its parent decides; false for a
+    /// policy without a key.
+    pub young: bool,
     /// When calls are hedged.
     pub plan: Plan,
     /// The latency that half of the calls stay under, to 3 %; `None` while it is not known.
@@ -97,6 +105,9 @@ impl Explanation {
 impl fmt::Display for Explanation {
     /// In a sentence or two.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.young {
+            f.write_str("like its parent, for want of calls of its own: ")?;
+        }
         match self.plan.delay {
             None => f.write_str("no hedges yet: too few calls have been seen")?,
             Some(delay) => {

@@ -8,10 +8,12 @@
 mod buckets;
 mod curve;
 mod estimate;
+mod keys;
 mod learner;
 mod learning;
 #[cfg(all(test, loom))]
 mod models;
+mod parent;
 mod percentile;
 mod plan;
 mod prediction;
@@ -21,8 +23,10 @@ mod single_r;
 
 pub use buckets::{BUCKETS, Bucket};
 pub use curve::Curve;
+pub use keys::{Keys, MaxKeys};
 pub use learner::Learner;
 pub use learning::{Explanation, Learning, Record, Rule};
+pub use parent::Scope;
 pub use percentile::Percentile;
 pub use plan::Plan;
 pub use prediction::Prediction;

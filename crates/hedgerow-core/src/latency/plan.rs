@@ -19,6 +19,9 @@ impl Plan {
     /// Nothing is known: no hedge.
     pub const COLD: Self = Self { delay: None, probability: 0.0, backstop: None };
 
+    /// The word of a learner that has no plan of its own: no plan packs to it.
+    pub(super) const FOLLOWS: u64 = u64::MAX;
+
     const NONE: u64 = 0xFFFF;
     const CERTAIN: u64 = 0xFFFF;
 
@@ -59,6 +62,8 @@ mod tests {
 
     #[test]
     fn a_plan_survives_its_word() {
+        assert_ne!(Plan::COLD.pack(), Plan::FOLLOWS);
+        assert_ne!(Plan { probability: 1.0, ..Plan::COLD }.pack(), Plan::FOLLOWS);
         assert_eq!(Plan::unpack(Plan::COLD.pack()), Plan::COLD);
         let plan = Plan {
             delay: Some(Duration::from_micros(12_430)),

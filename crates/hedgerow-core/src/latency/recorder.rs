@@ -3,10 +3,13 @@
 use std::ops::Range;
 
 use super::buckets::{BUCKETS, Bucket};
+use crate::gate::Gate;
 use crate::sharded::{SHARED, of_this_thread};
 use crate::sync::{AtomicU32, AtomicU64, OnceLock, Ordering, SHARDS};
 
-/// Counts finished and cut attempts per bucket.
+const GATES: usize = Gate::ALL.len();
+
+/// Counts finished and cut attempts per bucket, and hedges that were not started per gate.
 ///
 /// Each thread has a shard that only it writes to, so recording is a load and a store: no lock, no
 /// atomic read-modify-write, no contention. A shard is made when its thread first records, and
@@ -23,6 +26,8 @@ struct Shard {
     /// Which blocks of buckets have ever been counted in, one bit each: latencies of one service
     /// lie in a few of them, and a reader need not look at the others.
     blocks: AtomicU32,
+    /// By place in [`Gate::ALL`].
+    refused: [AtomicU64; GATES],
 }
 
 /// How many buckets are a block: a doubling of the latency.
@@ -36,6 +41,7 @@ impl Shard {
             cut: std::array::from_fn(|_| AtomicU32::new(0)),
             draws: AtomicU64::new(0),
             blocks: AtomicU32::new(0),
+            refused: Default::default(),
         })
     }
 
@@ -96,6 +102,18 @@ impl Recorder {
         let (number, shard) = self.own();
         add_one!(&shard.cut[bucket.index()], number);
         shard.note(bucket);
+    }
+
+    /// The gate with this place in [`Gate::ALL`] refused a hedge.
+    pub(super) fn refused(&self, gate: usize) {
+        let (number, shard) = self.own();
+        add_one!(&shard.refused[gate], number);
+    }
+
+    /// How many hedges that gate refused.
+    pub(super) fn refusals(&self, gate: usize) -> u64 {
+        let shards = self.shards.iter().filter_map(OnceLock::get);
+        shards.map(|shard| shard.refused[gate].load(Ordering::Relaxed)).sum()
     }
 
     /// How many draws this thread has made before, and which shard it is.
@@ -167,6 +185,7 @@ mod tests {
                         for _ in 0..100 {
                             recorder.done(bucket);
                             recorder.cut(bucket);
+                            recorder.refused(GATES - 1);
                         }
                     });
                 }
@@ -178,6 +197,8 @@ mod tests {
         assert_eq!(counts.cut.0[bucket.index()], 15_000);
         let (counts, _) = recorder.since(&mut seen);
         assert_eq!(counts.done.0[bucket.index()], 0, "once");
+        assert_eq!(recorder.refusals(GATES - 1), 15_000);
+        assert_eq!(recorder.refusals(0), 0);
     }
 
     #[test]

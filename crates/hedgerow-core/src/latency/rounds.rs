@@ -38,6 +38,11 @@ impl<T> Rounds<T> {
         Some(thing)
     }
 
+    /// The next round is not due before this. For whoever is at a round.
+    pub(super) fn put_off(&self, until: Moment) {
+        self.next.store(until.as_nanos(), Ordering::Relaxed);
+    }
+
     /// The thing between two rounds: waits for one that is under way, and keeps the next from
     /// beginning.
     pub(super) fn between(&self) -> MutexGuard<'_, T> {

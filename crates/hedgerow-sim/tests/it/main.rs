@@ -10,6 +10,8 @@ mod w1;
 mod w2;
 /// W3: queues, where hedging everything stops paying at a third of the capacity.
 mod w3;
+/// W4: a sick replica, and triggers that run away with it.
+mod w4;
 /// W5: everything slow at once, under a budget.
 mod w5;
 /// W6: what is slow because it is large cannot be hedged away.

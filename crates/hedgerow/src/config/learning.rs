@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hedgerow_core::latency::{Learning, Percentile, Rule};
+use hedgerow_core::latency::{Learning, MaxKeys, Percentile, Rule};
 use hedgerow_core::{Schedule, text};
 
 use super::{ConfigError, Fields, Value};
@@ -17,13 +17,13 @@ pub(super) enum DelayConfig {
 }
 
 /// The keys of the table, which all may be left out.
-const KEYS: [&str; 6] = ["target", "percentile", "min", "max", "initial", "half_life"];
+const KEYS: [&str; 7] = ["target", "percentile", "min", "max", "initial", "half_life", "max_keys"];
 
 /// Reads `{ target = 99.9 }` or `{ percentile = 95, min = "1ms", max = "1s", initial = "100ms", half_life = "2s" }`.
 pub(super) fn read(value: &Value) -> Result<Learning, ConfigError> {
     let mut fields = Fields::new(value)?;
     let defaults = Learning::default();
-    let [target, percentile, min, max, initial, half_life] = KEYS;
+    let [target, percentile, min, max, initial, half_life, most_keys] = KEYS;
     let target = fields.take(target, percentile_of);
     let percentile = fields.take(percentile, |value| match target {
         Some(_) => Err(value.refused("give either a target or a percentile, not both")),
@@ -37,6 +37,7 @@ pub(super) fn read(value: &Value) -> Result<Learning, ConfigError> {
         max: fields.take(max, |value| at_least(value, min)).unwrap_or(defaults.max),
         initial: fields.take(initial, Value::duration),
         half_life: fields.take(half_life, some_time).unwrap_or(defaults.half_life),
+        max_keys: fields.take(most_keys, max_keys).unwrap_or(defaults.max_keys),
         ..defaults
     };
     fields.finish(learning)
@@ -68,6 +69,14 @@ fn some_time(value: &Value) -> Result<Duration, ConfigError> {
     }
 }
 
+fn max_keys(value: &Value) -> Result<MaxKeys, ConfigError> {
+    let count = match value {
+        Value::Integer(count) => u32::try_from(*count).unwrap_or(u32::MAX),
+        _ => value.count(MaxKeys::MOST)?,
+    };
+    MaxKeys::new(count).map_err(|error| value.refused(error.remedy()))
+}
+
 /// Writes it back: the short form where nothing differs from the default.
 pub(super) fn to_value(learning: &Learning) -> Value {
     let defaults = Learning::default();
@@ -86,6 +95,8 @@ pub(super) fn to_value(learning: &Learning) -> Value {
         changed(learning.max, defaults.max),
         learning.initial.map(duration),
         changed(learning.half_life, defaults.half_life),
+        (learning.max_keys != defaults.max_keys)
+            .then(|| Value::Integer(learning.max_keys.get().into())),
     ];
     let given: Vec<_> = KEYS
         .into_iter()

@@ -45,8 +45,8 @@ pub use value::Value;
 /// | `dry_run` | `true`, `false`: decide and count, but send no hedge | `false` |
 ///
 /// An adaptive delay may say more:
-/// `{ percentile = 95, min = "1ms", max = "1s", initial = "100ms", half_life = "2s" }`, each of
-/// which may be left out. With a percentile the delay is that percentile; without, delay and
+/// `{ percentile = 95, min = "1ms", max = "1s", initial = "100ms", half_life = "2s", max_keys = 256 }`,
+/// each of which may be left out. With a percentile the delay is that percentile; without, delay and
 /// probability are chosen together for the lowest 99th percentile, or for the one that
 /// `{ target = 99.9 }` names (what a caller of many services at once needs).
 ///

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use hedgerow_core::Delay;
-use hedgerow_core::latency::{Learning, Percentile, Rule};
+use hedgerow_core::latency::{Learning, MaxKeys, Percentile, Rule};
 
 use super::*;
 
@@ -141,7 +141,8 @@ fn an_adaptive_delay_is_learned_as_told() {
     let learning = |json: &str| read(json).unwrap().hedge().learner().unwrap().learning();
     assert_eq!(learning(r#"{"delay":"adaptive"}"#), Learning::default());
     let told = learning(
-        r#"{"delay":{"percentile":95,"min":"2ms","max":"1s","initial":"100ms","half_life":"5s"},
+        r#"{"delay":{"percentile":95,"min":"2ms","max":"1s","initial":"100ms","half_life":"5s",
+            "max_keys":1000},
             "max_extra_load":"2%"}"#,
     );
     let ms = Duration::from_millis;
@@ -152,6 +153,7 @@ fn an_adaptive_delay_is_learned_as_told() {
         min: ms(2),
         max: ms(1_000),
         initial: Some(ms(100)),
+        max_keys: MaxKeys::new(1_000).unwrap(),
     };
     assert_eq!(told, wanted);
     for (json, place, hint) in [
@@ -164,6 +166,9 @@ fn an_adaptive_delay_is_learned_as_told() {
         (r#"{"delay":{"percentil":95}}"#, "delay.percentil = 95: ", "percentile"),
         (r#"{"delay":{"min":"2s","max":"1s"}}"#, r#"delay.max = "1s": "#, "less than min"),
         (r#"{"delay":{"half_life":"0s"}}"#, r#"delay.half_life = "0s": "#, "more than zero"),
+        (r#"{"delay":{"max_keys":0}}"#, "delay.max_keys = 0: ", "use 1 to 10000"),
+        (r#"{"delay":{"max_keys":20000}}"#, "delay.max_keys = 20000: ", "use 1 to 10000"),
+        (r#"{"delay":{"max_keys":"many"}}"#, r#"delay.max_keys = "many": "#, "number"),
         (r#"{"delay":["adaptive"]}"#, r#"delay[0] = "adaptive": "#, "whole delay"),
     ] {
         refused(json, place, hint);
@@ -176,6 +181,7 @@ fn an_adaptive_delay_survives_a_round_trip() {
         r#"{"delay":"adaptive"}"#,
         r#"{"delay":{"percentile":99.9,"max":"1s"},"max_extra_load":0.1}"#,
         r#"{"delay":{"target":99.9}}"#,
+        r#"{"delay":{"max_keys":10}}"#,
     ] {
         let config = read(json).unwrap();
         let written = serde_json::to_string(&config).unwrap();

@@ -40,6 +40,8 @@ mod h_panics;
 mod h_properties;
 /// Impossible numbers are refused.
 mod h_validation;
+/// Calls of a key: learned apart, under the policy they share.
+mod keys;
 /// Who may import whom.
 mod layers;
 /// Accounts of what happens on many threads.
