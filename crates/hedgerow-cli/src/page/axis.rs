@@ -177,7 +177,8 @@ mod tests {
 
     #[test]
     fn ticks_are_round_lie_on_the_axis_and_have_room() {
-        assert_eq!(ticks(&log(&[3.0, 60.0]), 7), ["5", "10", "20", "50"]);
+        assert_eq!(ticks(&log(&[3.0, 60.0]), 7), ["3", "5", "7", "10", "20", "30", "50"]);
+        assert_eq!(ticks(&log(&[3.0, 60.0]), 6), ["5", "10", "20", "50"]);
         assert_eq!(ticks(&log(&[0.5, 2_000.0]), 7), ["1", "10", "100", "1000"]);
         assert_eq!(
             ticks(&log(&[0.001, 1e9]), 7),

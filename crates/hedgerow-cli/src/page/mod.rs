@@ -180,6 +180,6 @@ mod tests {
         page.plots(&[Plot { title: hostile.to_owned(), x, y, lines: vec![line] }]);
         let html = page.finish();
         assert!(!html.contains("<script") && !html.contains('\u{7}'), "{html}");
-        assert_eq!(html.matches("&amp;amp;&quot;").count(), 14, "{html}");
+        assert_eq!(html.matches("&amp;amp;&quot;").count(), 13, "{html}");
     }
 }

@@ -8,7 +8,9 @@ use super::escape;
 /// The size of the drawing: as wide as a phone, so that its text is as large there as it is meant.
 const SIZE: (f64, f64) = (380.0, 280.0);
 /// Room for what stands at the axes: left, right, top, bottom.
-const MARGINS: (f64, f64, f64, f64) = (70.0, 14.0, 10.0, 42.0);
+const MARGINS: (f64, f64, f64, f64) = (70.0, 20.0, 10.0, 42.0);
+/// How much of the last is the label's.
+const LABEL: f64 = 16.0;
 /// How many values fit along each axis.
 const MOST_TICKS: (usize, usize) = (6, 8);
 /// How many names do, and how many characters of a name fit without turning it.
@@ -62,15 +64,16 @@ impl Plot {
     /// Adds the plot to a page.
     pub(super) fn draw(&self, html: &mut String) {
         let title = escape(&self.title);
-        let (width, height) = (SIZE.0, self.foot() + SIZE.1 - MARGINS.3);
+        let label = if self.x.label.is_empty() { LABEL } else { 0.0 };
+        let (width, height) = (SIZE.0, self.foot() + MARGINS.3 - label);
         let _ = writeln!(
             html,
             "<figure><figcaption>{title}</figcaption>\n<svg viewBox=\"0 0 {width} {height:.0}\" \
              role=\"img\" aria-label=\"{title}\">"
         );
         self.grid(html);
-        let is_empty = self.lines.iter().all(|line| self.line(html, line) == 0);
-        if is_empty {
+        let seen: usize = self.lines.iter().map(|line| self.line(html, line)).sum();
+        if seen == 0 {
             let (x, y) = (f64::midpoint(MARGINS.0, SIZE.0 - MARGINS.1), SIZE.1 / 2.0);
             let _ = write!(html, "<text x=\"{x}\" y=\"{y}\" text-anchor=\"middle\">nothing</text>");
         }
@@ -79,7 +82,14 @@ impl Plot {
 
     /// Draws a line; how many of its points are seen.
     fn line(&self, html: &mut String, line: &Line) -> usize {
-        let seen = line.points.iter().filter(|(x, y)| x.is_finite() && self.y.holds(*y));
+        // A line that leaves by the foot is drawn down to it; what follows there is not.
+        let mut was_inside = false;
+        let seen = line.points.iter().filter(|(x, y)| {
+            let is_inside = self.y.holds(*y);
+            let is_seen = is_inside || was_inside;
+            was_inside = is_inside;
+            is_seen && x.is_finite()
+        });
         let mut points: Vec<_> = seen.map(|(x, y)| (self.left(*x), self.top(*y))).collect();
         let mut last = (f64::NEG_INFINITY, f64::NEG_INFINITY);
         let mut left = points.len();
@@ -155,7 +165,7 @@ impl Plot {
         self.x.longest_name().is_some_and(|longest| (longest + 1) * ticks > MOST_ACROSS)
     }
 
-    /// Where the base of the plot would be if names were not turned: those take room below.
+    /// Where names at the foot end: those that are turned take room below the base.
     fn foot(&self) -> f64 {
         let longest = if self.is_turned() { self.x.longest_name().unwrap_or(0) } else { 0 };
         #[expect(clippy::cast_precision_loss, reason = "a few characters")]
@@ -192,7 +202,8 @@ mod tests {
         assert!(drawn(Vec::new()).contains(">nothing<"));
         assert!(drawn(vec![(0.0, 0.0)]).contains(">nothing<"));
         assert!(drawn(vec![(0.0, 1.0)]).contains("<circle"));
-        assert!(drawn(vec![(5.0, 1.0), (5.0, 0.0)]).contains("<circle"));
+        let drop = drawn(vec![(5.0, 1.0), (5.0, 0.0), (6.0, 0.0)]);
+        assert!(drop.contains("<path class=\"line base\"") && !drop.contains("<circle"), "{drop}");
         let html = drawn(vec![(0.0, 1.0), (5.0, 0.5)]);
         assert!(html.contains("<path class=\"line base\"") && !html.contains("<circle"), "{html}");
     }
@@ -202,6 +213,24 @@ mod tests {
         let many = (0..100_000).map(|i| (1.0 + f64::from(i) / 1e3, 1.0 / (1.0 + f64::from(i))));
         let html = drawn(many.collect());
         assert!(html.len() < 20_000, "{}", html.len());
+    }
+
+    #[test]
+    fn every_line_is_drawn_and_names_have_room() {
+        let lines = (0..7).map(|number| Line {
+            name: format!("policy {number}"),
+            stroke: Stroke::Number(number),
+            points: vec![(0.0, 1.0), (1.0, 2.0)],
+        });
+        let (x, y) = (
+            Axis::named("steps", &["a step of some length", "b", "c"]),
+            Axis::linear("y", 0.0, 2.0, |value| value.to_string()),
+        );
+        let mut html = String::new();
+        Plot { title: "t".to_owned(), x, y, lines: lines.collect() }.draw(&mut html);
+        assert_eq!(html.matches("<path class=\"line").count(), 7);
+        assert_eq!(html.matches("<circle").count(), 14);
+        assert!(html.contains("viewBox=\"0 0 380 350\"") && html.contains("y=\"342\""), "{html}");
     }
 
     #[test]

@@ -74,7 +74,7 @@ fn by_step(answer: &Answer, steps: &[&str]) -> Vec<Plot> {
     let p99 = of(|figures| figures.p99_ms * MS);
     let extra = of(|figures| figures.extra_load);
     let mut plots = vec![
-        plot("p99", Axis::log("latency", values(&p99).into_iter(), latency), p99),
+        plot("p99", latencies(&values(&p99)), p99),
         plot(
             "Extra load",
             Axis::log_and_zero("hedges for each call", values(&extra).into_iter(), share),
@@ -89,6 +89,13 @@ fn by_step(answer: &Answer, steps: &[&str]) -> Vec<Plot> {
         plots.push(plot("Answered in time", y, completed));
     }
     plots
+}
+
+/// An axis for latencies, of which some may be zero.
+fn latencies(values: &[f64]) -> Axis {
+    let has_zero = values.iter().any(|nanos| *nanos <= 0.0);
+    let axis = if has_zero { Axis::log_and_zero } else { Axis::log };
+    axis("latency", values.iter().copied(), latency)
 }
 
 /// A line for each policy over the steps. Where no request arrived there is no figure.
