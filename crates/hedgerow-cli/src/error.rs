@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 use std::{error, fmt, io};
 
+use crate::page::Unwritable;
 use crate::{demo, tune};
 
 /// What ends a command.
@@ -12,6 +13,8 @@ pub(crate) enum Error {
     Demo(demo::Error),
     /// The tuner has no advice.
     Tune(tune::Error),
+    /// A page cannot be written.
+    Report(Unwritable),
     /// Standard output cannot be written, for another reason than a reader who has gone.
     Output(io::Error),
 }
@@ -22,7 +25,7 @@ impl Error {
         match self {
             Self::Demo(error) => ExitCode::from(error.exit_code()),
             Self::Tune(error) => ExitCode::from(error.exit_code()),
-            Self::Output(_) => ExitCode::from(1),
+            Self::Report(_) | Self::Output(_) => ExitCode::from(1),
         }
     }
 }
@@ -39,11 +42,18 @@ impl From<tune::Error> for Error {
     }
 }
 
+impl From<Unwritable> for Error {
+    fn from(error: Unwritable) -> Self {
+        Self::Report(error)
+    }
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Demo(error) => error.fmt(f),
             Self::Tune(error) => error.fmt(f),
+            Self::Report(error) => error.fmt(f),
             Self::Output(error) => write!(f, "cannot write to standard output: {error}"),
         }
     }
@@ -54,6 +64,7 @@ impl error::Error for Error {
         match self {
             Self::Demo(error) => error.source(),
             Self::Tune(error) => error.source(),
+            Self::Report(error) => error.source(),
             Self::Output(error) => Some(error),
         }
     }

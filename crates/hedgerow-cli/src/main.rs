@@ -4,6 +4,8 @@ mod args;
 mod demo;
 mod error;
 mod output;
+mod page;
+mod progress;
 mod replay;
 mod simulate;
 mod tune;

@@ -97,6 +97,24 @@ impl Histogram {
         self.max_ms()
     }
 
+    /// The survival curve, corner by corner and in order: latencies in milliseconds, and which share
+    /// of all takes longer. It begins with a share of 1 at the shortest, ends with 0 at the longest,
+    /// and is good to a bucket in between. Nothing if there is none.
+    #[expect(clippy::cast_precision_loss, reason = "a figure for people")]
+    pub fn survival(&self) -> impl Iterator<Item = (f64, f64)> {
+        let (all, mut beyond) = (self.count as f64, self.count);
+        let counted = self.counts.iter().enumerate().filter(|(_, count)| **count > 0);
+        let corners = counted.flat_map(move |(index, count)| {
+            let (lower, upper) = edges(index);
+            let before = beyond as f64 / all;
+            beyond -= count;
+            [(ms(lower), before), (ms(upper.min(self.max)), beyond as f64 / all)]
+        });
+        // Where buckets touch, the end of one is the beginning of the next.
+        let mut last = None;
+        corners.filter(move |corner| last.replace(*corner) != Some(*corner))
+    }
+
     /// The place of this share among the latencies in order, from 1.
     #[expect(
         clippy::cast_precision_loss,
@@ -166,6 +184,20 @@ mod tests {
             assert!((near / wanted - 1.0).abs() < 0.002, "{share}: {near}");
         }
         assert!((buckets.mean_ms() - 5.0005).abs() < 1e-9);
+    }
+
+    #[test]
+    fn survival_has_a_corner_wherever_it_turns() {
+        let mut histogram = Histogram::default();
+        assert_eq!(histogram.survival().count(), 0);
+        for nanos in [10, 10, 11, 200] {
+            histogram.record(nanos);
+        }
+        let corners: Vec<_> =
+            histogram.survival().map(|(ms, share)| ((ms * 1e6).round(), share)).collect();
+        // Eleven is a bucket of its own and ends at twelve; the last ends at the longest.
+        let wanted = [(10.0, 1.0), (11.0, 0.5), (12.0, 0.25), (200.0, 0.25), (200.0, 0.0)];
+        assert_eq!(corners, wanted);
     }
 
     #[test]

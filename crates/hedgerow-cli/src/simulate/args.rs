@@ -9,6 +9,8 @@ const EXAMPLES: &str = r#"Examples:
   hedgerow simulate overload.toml            a table for people
   hedgerow simulate --json overload.toml     one JSON object
   hedgerow simulate --seed 7 overload.toml   the same with other luck
+  hedgerow simulate --report page.html overload.toml
+                                             the table, and a page with plots
 
 A spec says what is simulated; what is left out has its default:
 
@@ -72,6 +74,10 @@ pub(crate) struct SimulateArgs {
     /// Print one JSON object instead of tables
     #[arg(long)]
     pub(super) json: bool,
+
+    /// Write a page with plots of every policy, the tables and the spec; it needs nothing else
+    #[arg(long, value_name = "FILE")]
+    pub(super) report: Option<PathBuf>,
 
     /// The seed of the first run, instead of the spec's
     #[arg(long, value_name = "NUMBER")]

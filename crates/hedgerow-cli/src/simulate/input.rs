@@ -12,6 +12,7 @@ const LONGEST: u64 = 256 * 1024 * 1024;
 /// A spec as it is written.
 #[derive(Debug)]
 pub(super) struct Source {
+    pub(super) text: String,
     pub(super) value: Value,
     /// What files that it names are relative to.
     pub(super) folder: PathBuf,
@@ -35,7 +36,7 @@ pub(super) fn read(path: &Path) -> Result<Source, String> {
         format!("{name}{place}: not TOML: {message}")
     })?;
     let folder = path.parent().map(Path::to_path_buf).unwrap_or_default();
-    Ok(Source { value, folder })
+    Ok(Source { text, value, folder })
 }
 
 /// How the spec is called in complaints.

@@ -2,7 +2,7 @@
 
 mod args;
 mod input;
-mod progress;
+mod report;
 mod result;
 mod shapes;
 mod spec;
@@ -15,8 +15,11 @@ use std::thread;
 
 pub(crate) use args::SimulateArgs;
 
+use hedgerow_sim::Outcome;
+
 use crate::error::Error;
-use crate::output;
+use crate::page::Target;
+use crate::{output, progress};
 use result::Answer;
 use spec::Spec;
 
@@ -31,7 +34,12 @@ pub(crate) fn run(args: &SimulateArgs) -> Result<ExitCode, Error> {
             return Ok(ExitCode::from(2));
         }
     };
-    let answer = answer(args, &spec);
+    let target = args.report.as_deref().map(Target::new).transpose()?;
+    let outcomes = outcomes(args, &spec);
+    let answer = Answer::new(&spec, &outcomes);
+    if let Some(target) = target {
+        target.write(&report::page(&answer, &outcomes, &spec.text))?;
+    }
     let mut out = output::stdout();
     let wrote = if args.json {
         serde_json::to_writer(&mut out, &answer).map_err(Into::into).and_then(|()| writeln!(out))
@@ -54,7 +62,8 @@ fn read(args: &SimulateArgs) -> Result<Spec, Vec<String>> {
     Ok(spec)
 }
 
-fn answer(args: &SimulateArgs, spec: &Spec) -> Answer {
+/// What came of each policy, run by run.
+fn outcomes(args: &SimulateArgs, spec: &Spec) -> Vec<Vec<Outcome>> {
     let Spec { model, plans, .. } = spec;
     let seeds: Vec<_> = (0..u64::from(spec.runs)).map(|run| spec.seed.wrapping_add(run)).collect();
     let threads = args.threads.or_else(|| thread::available_parallelism().ok());
@@ -62,8 +71,7 @@ fn answer(args: &SimulateArgs, spec: &Spec) -> Answer {
     let strategies: Vec<_> = plans.iter().map(|plan| || plan.strategy(model.servers())).collect();
     let runs = seeds.len() as u64 * plans.len() as u64;
     let expected = model.load().expected_requests().saturating_mul(runs);
-    let outcomes = progress::watched(expected, |progress| {
+    progress::watched(expected, |progress| {
         hedgerow_sim::run_all(model, &strategies, &seeds, threads, progress)
-    });
-    Answer::new(spec, &outcomes)
+    })
 }

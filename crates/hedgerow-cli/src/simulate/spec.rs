@@ -17,6 +17,8 @@ const MOST_RUNS: u32 = 1_000;
 /// All of it.
 #[derive(Debug)]
 pub(super) struct Spec {
+    /// As it is written.
+    pub(super) text: String,
     pub(super) title: Option<String>,
     pub(super) seed: u64,
     pub(super) runs: u32,
@@ -118,6 +120,7 @@ pub(super) fn read(source: &Source) -> Result<Spec, ConfigError> {
     plans.extend(policy);
     plans.extend(compare);
     Ok(Spec {
+        text: source.text.clone(),
         title,
         seed: seed.unwrap_or(1),
         runs: runs.unwrap_or(1),

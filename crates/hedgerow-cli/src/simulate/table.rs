@@ -7,57 +7,53 @@ use super::result::{Answer, Figures, Policy};
 /// How much of a name is shown.
 const NAME: usize = 40;
 
-/// Writes a table for each step, and one for all if there are several.
-pub(super) fn write(out: &mut impl Write, answer: &Answer) -> io::Result<()> {
-    let title = answer.title.as_deref().map(|title| format!("{}: ", plain(title)));
-    let runs = match answer.runs {
-        1 => format!("seed {}", answer.seed),
-        runs => format!("{runs} runs, seeds from {}", answer.seed),
-    };
-    writeln!(out, "{}{runs}; latencies in ms", title.unwrap_or_default())?;
+/// What the columns mean, where there is room to say so.
+pub(super) const LEGEND: &str = "Latencies in milliseconds. extra: hedges for each call; won: the \
+    share of the hedges that answered their call; in time: the share of the requests that were \
+    answered until the grace of their step was over; p99 to none: the p99 of each run over that of \
+    the same run without hedging, its median and the worst.";
+
+/// The figures of a step, or of all steps, as text.
+pub(super) struct Table {
+    pub(super) caption: String,
+    pub(super) heads: Vec<&'static str>,
+    pub(super) rows: Vec<Vec<String>>,
+}
+
+/// A table for each step, and one for all if there are several.
+pub(super) fn tables(answer: &Answer) -> Vec<Table> {
     let steps = answer.policies.first().map_or(0, |policy| policy.steps.len());
-    let names = answer.policies.iter().map(|policy| short(&policy.name).chars().count());
-    let width = names.max().unwrap_or(0).max(6);
-    for index in 0..steps {
-        one(out, answer, width, |policy| &policy.steps[index])?;
-    }
+    let mut tables: Vec<_> =
+        (0..steps).map(|index| table(answer, |policy| &policy.steps[index])).collect();
     if steps > 1 {
-        one(out, answer, width, |policy| &policy.total)?;
+        tables.push(table(answer, |policy| &policy.total));
     }
-    Ok(())
+    tables
 }
 
-fn one(
-    out: &mut impl Write,
-    answer: &Answer,
-    width: usize,
-    of: impl Fn(&Policy) -> &Figures,
-) -> io::Result<()> {
-    let Some(first) = answer.policies.first() else { return Ok(()) };
-    let figures = of(first);
-    writeln!(out, "\n{}, {} requests", plain(&figures.step), figures.requests)?;
-    let heads = ["p50", "p90", "p95", "p99", "p99.9", "max", "mean"];
-    write!(out, "  {:width$} {:>7}", "policy", "extra")?;
-    heads.iter().try_for_each(|head| write!(out, " {head:>8}"))?;
-    let ratio = if answer.runs > 1 { "p99 to none (worst)" } else { "p99 to none" };
-    writeln!(out, " {:>7} {:>7}  {ratio}", "won", "in time")?;
-    for policy in &answer.policies {
-        let figures = of(policy);
-        row(out, &short(&policy.name), width, figures, answer.runs > 1)?;
+fn table(answer: &Answer, of: impl Fn(&Policy) -> &Figures) -> Table {
+    let several = answer.runs > 1;
+    let ratio = if several { "p99 to none (worst)" } else { "p99 to none" };
+    let heads = [
+        "policy", "extra", "p50", "p90", "p95", "p99", "p99.9", "max", "mean", "won", "in time",
+        ratio,
+    ];
+    let caption = answer.policies.first().map(|first| {
+        let figures = of(first);
+        format!("{}, {} requests", plain(&figures.step), figures.requests)
+    });
+    let row = |policy: &Policy| {
+        let cells = cells(of(policy), several);
+        [plain(&policy.name)].into_iter().chain(cells).collect()
+    };
+    Table {
+        caption: caption.unwrap_or_default(),
+        heads: heads.to_vec(),
+        rows: answer.policies.iter().map(row).collect(),
     }
-    Ok(())
 }
 
-fn row(
-    out: &mut impl Write,
-    name: &str,
-    width: usize,
-    figures: &Figures,
-    worst: bool,
-) -> io::Result<()> {
-    let share = |share: f64| format!("{:.2} %", share * 100.0);
-    let pad = width - name.chars().count();
-    write!(out, "  {name}{:pad$} {:>7}", "", share(figures.extra_load))?;
+fn cells(figures: &Figures, several: bool) -> Vec<String> {
     let latencies = [
         figures.p50_ms,
         figures.p90_ms,
@@ -67,11 +63,50 @@ fn row(
         figures.max_ms,
         figures.mean_ms,
     ];
-    latencies.iter().try_for_each(|latency| write!(out, " {:>8}", millis(*latency)))?;
     let won = if figures.hedges == 0 { "-".to_owned() } else { percent(figures.win_rate) };
-    write!(out, " {won:>7} {:>7}  {:.3}", percent(figures.completed), figures.p99_to_none.median)?;
-    if worst {
-        write!(out, " ({:.3})", figures.p99_to_none.worst)?;
+    let (ratio, worst) = (figures.p99_to_none.median, figures.p99_to_none.worst);
+    let ratio = if several { format!("{ratio:.3} ({worst:.3})") } else { format!("{ratio:.3}") };
+    let mut cells = vec![format!("{:.2} %", figures.extra_load * 100.0)];
+    cells.extend(latencies.map(millis));
+    cells.extend([won, percent(figures.completed), ratio]);
+    cells
+}
+
+/// How many runs there were.
+pub(super) fn runs(answer: &Answer) -> String {
+    match answer.runs {
+        1 => format!("seed {}", answer.seed),
+        runs => format!("{runs} runs, seeds from {}", answer.seed),
+    }
+}
+
+/// Writes all tables.
+pub(super) fn write(out: &mut impl Write, answer: &Answer) -> io::Result<()> {
+    let title = answer.title.as_deref().map(|title| format!("{}: ", plain(title)));
+    writeln!(out, "{}{}; latencies in ms", title.unwrap_or_default(), runs(answer))?;
+    for Table { caption, heads, rows } in tables(answer) {
+        writeln!(out, "\n{caption}")?;
+        let names = rows.iter().filter_map(|row| row.first());
+        let width = names.map(|name| short(name).chars().count()).max().unwrap_or(0).max(6);
+        let heads = heads.into_iter().map(str::to_owned).collect();
+        [heads].iter().chain(&rows).try_for_each(|row| line(out, row, width))?;
+    }
+    Ok(())
+}
+
+/// One line of a table: the name, and figures in columns.
+fn line(out: &mut impl Write, row: &[String], width: usize) -> io::Result<()> {
+    let last = row.len().saturating_sub(1);
+    for (index, cell) in row.iter().enumerate() {
+        match index {
+            0 => {
+                let name = short(cell);
+                write!(out, "  {name}{:pad$}", "", pad = width - name.chars().count())?;
+            }
+            2..=8 => write!(out, " {cell:>8}")?,
+            _ if index == last => write!(out, "  {cell}")?,
+            _ => write!(out, " {cell:>7}")?,
+        }
     }
     writeln!(out)
 }
@@ -91,9 +126,8 @@ fn percent(share: f64) -> String {
 
 /// A name that fits its column.
 fn short(name: &str) -> String {
-    let name = plain(name);
     if name.chars().count() <= NAME {
-        return name;
+        return name.to_owned();
     }
     name.chars().take(NAME - 1).collect::<String>() + "…"
 }
@@ -110,7 +144,7 @@ mod tests {
     #[test]
     fn names_stay_in_their_column() {
         assert_eq!(short("d = 10"), "d = 10");
-        assert_eq!(short("a\nb"), "a\u{fffd}b");
+        assert_eq!(plain("a\nb"), "a\u{fffd}b");
         assert_eq!(short(&"x".repeat(41)).chars().count(), NAME);
     }
 

@@ -17,6 +17,8 @@ const EXAMPLES: &str = r#"Examples:
   hedgerow tune --pattern 'took=(?P<latency>\d+)us' --unit us app.log
   hedgerow tune --unit ms --target p99.9 --max-extra-load 2% - < latencies.txt
   hedgerow tune --unit ms --export envoy latencies.txt
+  hedgerow tune --unit ms --load 60% latencies.txt   have the servers room for it?
+  hedgerow tune --unit ms --load 60% --servers 3 --workers 8 --report page.html log
 
 A value has its own unit (12ms, 1.5s) or that of --unit. Failed calls do not
 belong in the log: a quick failure would pull the delay down. The named formats
@@ -26,6 +28,16 @@ leave them out (5xx, 429, and calls that the client gave up).
                            $request_time $upstream_response_time; seconds
   --format nginx-upstream  the same, but $upstream_response_time is taken
   --format envoy           the default access log format; milliseconds
+
+With --load the advice is tried in the simulator, on servers that are so busy
+without hedges: a second or two, five runs, the same arrivals and the same work
+without and with hedging. It is a cautious trial: a logged latency counts as
+work, though some of it was waiting already; copies are independent; nobody
+stops a copy that has lost. If the target does not come sooner, beyond chance,
+or fewer calls are answered in time, the answer is "do not hedge". Beside it
+stands what the learned policy (delay = "adaptive") does. With --key each key is
+tried by itself, as if the servers had no other calls, without the learned
+policy: a fraction of a second for each key.
 
 What a log of single latencies cannot tell: whether a second copy of a slow
 call would be quicker. Send some calls twice, log both latencies, and name them
@@ -83,11 +95,20 @@ pub(crate) struct TuneArgs {
     #[arg(long, value_name = "RATIO", value_parser = max_extra_load)]
     pub(super) max_extra_load: Option<ExtraLoad>,
 
-    /// How busy the servers are, such as 60%: says whether they have room for the hedges
+    /// How busy the servers are without hedges, such as 60%: tries the advice on such servers in
+    /// the simulator
     #[arg(long, value_name = "RATIO", value_parser = load)]
     pub(super) load: Option<f64>,
 
-    /// What the resampling for the intervals draws from
+    /// How many workers a server has, for --load; 16 if left out, and 1,000 in all at most
+    #[arg(long, value_name = "NUMBER", requires = "load")]
+    pub(super) workers: Option<u32>,
+
+    /// How many servers there are, each with a queue of its own, for --load; 1 if left out
+    #[arg(long, value_name = "NUMBER", requires = "load")]
+    pub(super) servers: Option<u32>,
+
+    /// What the resampling for the intervals and the simulation draw from
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     pub(super) seed: u64,
 

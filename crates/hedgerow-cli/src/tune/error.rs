@@ -1,14 +1,17 @@
 //! What can go wrong while tuning, one variant for each thing that the person can do something
 //! about.
 
-use std::path::PathBuf;
 use std::{error, fmt, io};
+
+use hedgerow::InvalidOption;
 
 /// Why there is no advice.
 #[derive(Debug)]
 pub(crate) enum Error {
     /// The options do not go together.
     Options(&'static str),
+    /// A number is out of range.
+    Number(InvalidOption),
     /// An input cannot be opened.
     Open { input: String, error: io::Error },
     /// An input broke off.
@@ -21,8 +24,6 @@ pub(crate) enum Error {
     Missing { input: String, kind: &'static str, name: String, near: Option<String> },
     /// Too many lines hold no latency.
     TooManyBad { input: String, hint: &'static str },
-    /// The page cannot be written.
-    Report { path: PathBuf, error: io::Error },
     /// The pattern cannot be used.
     Pattern(String),
 }
@@ -32,7 +33,6 @@ impl Error {
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
             Self::Read { error, .. } if !is_input_fault(error) => 1,
-            Self::Report { .. } => 1,
             _ => 2,
         }
     }
@@ -48,6 +48,7 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Options(what) => f.write_str(what),
+            Self::Number(error) => write!(f, "--{error}"),
             Self::Open { input, error } => {
                 write!(f, "cannot read {input}: {error}")?;
                 match error.kind() {
@@ -76,9 +77,6 @@ impl fmt::Display for Error {
             Self::TooManyBad { input, hint } => {
                 write!(f, "{input}: too many lines hold no latency{hint}")
             }
-            Self::Report { path, error } => {
-                write!(f, "cannot write the report to {}: {error}", path.display())
-            }
             Self::Pattern(what) => write!(f, "--pattern: {what}"),
         }
     }
@@ -87,9 +85,7 @@ impl fmt::Display for Error {
 impl error::Error for Error {
     fn source(&self) -> Option<&(dyn error::Error + 'static)> {
         match self {
-            Self::Open { error, .. } | Self::Read { error, .. } | Self::Report { error, .. } => {
-                Some(error)
-            }
+            Self::Open { error, .. } | Self::Read { error, .. } => Some(error),
             _ => None,
         }
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use hedgerow_sim::tune::{Advice, Interval, Quantiles};
+use hedgerow_sim::tune::{self, Advice, Interval, Quantiles, Trial};
 use serde::Serialize;
 
 /// The figures of one log or one key.
@@ -13,6 +13,8 @@ struct Figures {
     recommendation: Recommendation,
     predicted: Each<f64>,
     intervals: Both,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    simulated: Option<Simulated>,
     reason: Option<String>,
     warnings: Vec<String>,
 }
@@ -42,6 +44,38 @@ type Ends = (f64, Option<f64>);
 struct Both {
     without: Each<Ends>,
     predicted: Each<Ends>,
+}
+
+/// What busy servers made of it.
+#[derive(Serialize)]
+struct Simulated {
+    servers: u32,
+    workers: u32,
+    runs: u32,
+    calls: u64,
+    without: Tried,
+    with: Tried,
+    adaptive: Option<Tried>,
+    /// `hedge` or `do not hedge`.
+    verdict: &'static str,
+}
+
+#[derive(Serialize)]
+struct Tried {
+    #[serde(flatten)]
+    latencies: Each<f64>,
+    extra_load: f64,
+    utilisation: f64,
+    completed: f64,
+    /// The target over that without hedging.
+    target_to_without: Times,
+}
+
+#[derive(Serialize)]
+struct Times {
+    mean: f64,
+    low: f64,
+    high: f64,
 }
 
 #[derive(Serialize)]
@@ -85,8 +119,37 @@ fn figures(advice: &Advice, notes: &[String]) -> Figures {
             without: each(&advice.intervals.without, ends),
             predicted: each(&advice.intervals.predicted, ends),
         },
+        simulated: advice.simulated.as_ref().map(simulated),
         reason: advice.verdict.as_ref().err().map(ToString::to_string),
         warnings: warnings.chain(notes.iter().cloned()).collect(),
+    }
+}
+
+fn simulated(simulated: &tune::Simulated) -> Simulated {
+    Simulated {
+        servers: simulated.backend.servers(),
+        workers: simulated.backend.workers(),
+        runs: simulated.runs,
+        calls: simulated.calls,
+        without: tried(&simulated.without),
+        with: tried(&simulated.with),
+        adaptive: simulated.adaptive.as_ref().map(tried),
+        verdict: if simulated.with.pays { "hedge" } else { "do not hedge" },
+    }
+}
+
+fn tried(trial: &Trial) -> Tried {
+    let ratio = trial.ratio;
+    Tried {
+        latencies: each(&trial.quantiles, ms),
+        extra_load: short(trial.extra_load),
+        utilisation: short(trial.utilisation),
+        completed: short(trial.completed),
+        target_to_without: Times {
+            mean: short(ratio.mean),
+            low: short(ratio.low),
+            high: short(ratio.high),
+        },
     }
 }
 

@@ -12,22 +12,25 @@ mod format;
 mod gather;
 mod input;
 mod json;
-mod plot;
 mod progress;
 mod report;
+mod tables;
 mod text;
 mod value;
 
 use std::io::{self, IsTerminal, Write};
+use std::num::NonZeroUsize;
 use std::process::ExitCode;
+use std::thread;
 
 use hedgerow::ExtraLoad;
-use hedgerow_sim::tune::{Advice, Question, curves, tune};
+use hedgerow_sim::tune::{Advice, Backend, Question, curves, tune_watched};
 
 pub(crate) use args::TuneArgs;
 pub(crate) use error::Error;
 
-use crate::output;
+use crate::page::Target;
+use crate::{output, progress as simulation};
 use bad::{BadLines, Why};
 use format::{Format, Found, Lines};
 use gather::{Calls, Gathered, OTHERS};
@@ -39,7 +42,8 @@ const USUAL_LOAD: f64 = 0.05;
 
 /// Reads the logs and writes the advice.
 pub(crate) fn run(args: &TuneArgs) -> Result<ExitCode, crate::error::Error> {
-    let format = Format::new(args)?;
+    let (format, backend) = (Format::new(args)?, backend(args)?);
+    let target = args.report.as_deref().map(Target::new).transpose()?;
     let pair_delay = args.pair.as_ref().map(|_| args.pair_delay);
     let gathered = Gathered::new(args.unit.or(format.unit()), pair_delay, args.seed);
     let mut reading = Reading { format: &format, gathered, failed: 0 };
@@ -53,31 +57,43 @@ pub(crate) fn run(args: &TuneArgs) -> Result<ExitCode, crate::error::Error> {
     let question = Question {
         target: args.target,
         max_extra_load: args.max_extra_load,
-        load: args.load,
+        backend,
         due: args.due.is_some(),
         seed: args.seed,
     };
-    let ask = |calls: &Calls| tune(&calls.latencies, calls.pairs.as_ref(), &question);
+    let threads = thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    let ask = |calls: &Calls, progress: &hedgerow_sim::Progress| {
+        tune_watched(&calls.latencies, calls.pairs.as_ref(), &question, threads, progress)
+    };
     if args.key.is_some() {
         let keys = gathered.by_key();
         let mut progress = Progress::new("tuning", Some(keys.len() as u64));
         let advised = keys.into_iter().map(|(key, calls)| {
             progress.advance(1);
-            (key, ask(calls))
+            (key, ask(calls, &hedgerow_sim::Progress::default()))
         });
         let keys: Vec<(String, Advice)> = advised.collect();
         drop(progress);
         output::written(write_keyed(args, &keys, &notes))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let advice = ask(gathered.all());
-    if let Some(path) = &args.report {
+    let advice =
+        simulation::watched(question.simulated_calls(), |progress| ask(gathered.all(), progress));
+    if let Some(target) = target {
         let curves = curves(&gathered.all().latencies, &question, &advice);
-        let written = report::write(path, &advice, &curves, &notes);
-        written.map_err(|error| Error::Report { path: path.clone(), error })?;
+        target.write(&report::page(&advice, &curves, &notes))?;
     }
     output::written(write(args, &advice, &notes))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The servers on which the advice is tried. Of many keys each gets a short trial.
+fn backend(args: &TuneArgs) -> Result<Option<Backend>, Error> {
+    let Some(load) = args.load else { return Ok(None) };
+    let servers = args.servers.unwrap_or(Backend::SERVERS);
+    let workers = args.workers.unwrap_or(Backend::WORKERS);
+    let backend = Backend::new(load, servers, workers).map_err(Error::Number)?;
+    Ok(Some(if args.key.is_some() { backend.brief() } else { backend }))
 }
 
 /// Writes the advice for each key.

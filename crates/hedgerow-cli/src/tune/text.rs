@@ -2,15 +2,14 @@
 
 use std::io::{self, Write};
 
-use hedgerow::text::format_duration;
-use hedgerow_sim::tune::{Advice, Choice, Interval, Plan, Warning, rounded};
+use hedgerow_sim::tune::{Advice, Plan, Warning};
 
-const NAMES: [&str; 5] = ["p50", "p90", "p95", "p99", "p99.9"];
+use super::tables::{Table, show, tables};
 
 /// Writes the advice for one log.
 pub(super) fn write(out: &mut impl Write, advice: &Advice, notes: &[String]) -> io::Result<()> {
     figures(out, advice)?;
-    list(out, advice.warnings.iter(), notes)
+    list(out, warnings(advice.warnings.iter(), notes))
 }
 
 /// Writes the advice for each key, and once what is true of all.
@@ -24,39 +23,32 @@ pub(super) fn write_keyed(
     for (key, advice) in keys {
         writeln!(out, "== {} ==", key.escape_debug())?;
         figures(out, advice)?;
-        list(out, advice.warnings.iter().filter(|warning| !is_common(warning)), &[])?;
+        let own = advice.warnings.iter().filter(|warning| !is_common(warning));
+        list(out, warnings(own, &[]))?;
         writeln!(out)?;
     }
     let first = keys.iter().take(1).flat_map(|(_, advice)| &advice.warnings);
-    list(out, first.filter(|warning| is_common(warning)), notes)
+    list(out, warnings(first.filter(|warning| is_common(warning)), notes))
 }
 
 fn figures(out: &mut impl Write, advice: &Advice) -> io::Result<()> {
-    verdict(out, advice)?;
-    writeln!(out)?;
-    let with = if advice.verdict.is_ok() { "with hedging" } else { "" };
-    writeln!(out, "{}", format!("{:7}{:32}{with}", "", "without hedging").trim_end())?;
-    let (without, predicted) = (advice.without.each(), advice.predicted.each());
-    let intervals = advice.intervals;
-    for (place, name) in NAMES.into_iter().enumerate() {
-        let left = figure(without[place], intervals.without.each()[place]);
-        let right = match advice.verdict {
-            Ok(_) => figure(predicted[place], intervals.predicted.each()[place]),
-            Err(_) => String::new(),
-        };
-        writeln!(out, "{}", format!("{name:7}{left:32}{right}").trim_end())?;
-    }
-    choices(out, advice)?;
-    copies(out, advice)
+    writeln!(out, "{}\n{}", verdict(advice), basis(advice))?;
+    tables(advice).iter().try_for_each(|each| table(out, each))?;
+    pairs(advice).map_or(Ok(()), |pairs| writeln!(out, "\n{pairs}"))
 }
 
-fn verdict(out: &mut impl Write, advice: &Advice) -> io::Result<()> {
+/// What to do.
+pub(super) fn verdict(advice: &Advice) -> String {
     match &advice.verdict {
-        Ok(plan) => writeln!(out, "Hedge {}.", said(plan))?,
-        Err(reason) => writeln!(out, "Do not hedge, because {reason}.")?,
+        Ok(plan) => format!("Hedge {}.", said(plan)),
+        Err(reason) => format!("Do not hedge, because {reason}."),
     }
+}
+
+/// What that rests on.
+pub(super) fn basis(advice: &Advice) -> String {
     let latencies = if advice.samples == 1 { "latency" } else { "latencies" };
-    writeln!(out, "From {} {latencies}, for {}.", advice.samples, advice.target)
+    format!("From {} {latencies}, for {}.", advice.samples, advice.target)
 }
 
 fn said(plan: &Plan) -> String {
@@ -69,59 +61,44 @@ fn said(plan: &Plan) -> String {
     format!("after {delay}, {chance}: {:.2} % more attempts", plan.extra_load * 100.0)
 }
 
-/// A latency and where it lies in 19 of 20 cases.
-fn figure(nanos: f64, interval: Interval) -> String {
-    let high = interval.high.map_or_else(|| "?".to_owned(), show);
-    format!("{} [{}, {high}]", show(nanos), show(interval.low))
-}
-
-fn show(nanos: f64) -> String {
-    format_duration(rounded(nanos))
-}
-
-/// What other extra loads would give.
-fn choices(out: &mut impl Write, advice: &Advice) -> io::Result<()> {
-    if advice.choices.len() < 2 {
-        return Ok(());
-    }
-    let target = advice.target.to_string();
-    writeln!(out)?;
-    writeln!(out, "{:12}{:12}{:13}{target:10}p99.9", "extra load", "delay", "probability")?;
-    for choice in &advice.choices {
-        writeln!(out, "{}", row(choice).trim_end())?;
+/// A table in columns that are as wide as they have to be.
+fn table(out: &mut impl Write, table: &Table) -> io::Result<()> {
+    writeln!(out, "\n{}", table.title)?;
+    let lines: Vec<&Vec<String>> = [&table.heads].into_iter().chain(&table.rows).collect();
+    let wide = |cell: Option<&String>| cell.map_or(0, |cell| cell.chars().count());
+    let width = |column| lines.iter().map(|line| wide(line.get(column))).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..table.heads.len()).map(width).collect();
+    for line in &lines {
+        let cells = line.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}"));
+        writeln!(out, "{}", cells.collect::<Vec<_>>().join("   ").trim_end())?;
     }
     Ok(())
 }
 
-fn row(choice: &Choice) -> String {
-    let load = format!("{} %", choice.max_extra_load * 100.0);
-    let Some(plan) = choice.plan else { return format!("{load:12}no gain") };
-    let note = if choice.too_busy { "  the servers are too busy" } else { "" };
-    let (delay, p999) = (show(plan.delay), show(choice.predicted.p999));
-    format!("{load:12}{delay:12}{:<13.3}{:10}{p999}{note}", plan.probability, show(choice.reached))
-}
-
-fn copies(out: &mut impl Write, advice: &Advice) -> io::Result<()> {
-    let Some(copies) = &advice.copies else { return Ok(()) };
-    writeln!(out)?;
-    writeln!(
-        out,
-        "Pairs: {} of {} hedges would win (between {:.1} and {:.1} %); rank correlation of copies {:.2}.",
+/// What pairs of copies say.
+pub(super) fn pairs(advice: &Advice) -> Option<String> {
+    let copies = advice.copies?;
+    Some(format!(
+        "Pairs: {} of {} hedges would win (between {:.1} and {:.1} %); rank correlation of copies \
+         {:.2}.",
         copies.won,
         copies.hedged,
         copies.low * 100.0,
         copies.high * 100.0,
         copies.correlation
-    )
+    ))
 }
 
 /// What the figures do not tell.
-fn list<'a>(
-    out: &mut impl Write,
+pub(super) fn warnings<'a>(
     warnings: impl Iterator<Item = &'a Warning>,
     notes: &[String],
-) -> io::Result<()> {
-    let mut warnings = warnings.map(ToString::to_string).chain(notes.iter().cloned()).peekable();
+) -> impl Iterator<Item = String> {
+    warnings.map(ToString::to_string).chain(notes.iter().cloned())
+}
+
+fn list(out: &mut impl Write, warnings: impl Iterator<Item = String>) -> io::Result<()> {
+    let mut warnings = warnings.peekable();
     if warnings.peek().is_some() {
         writeln!(out, "\nMind that:")?;
     }

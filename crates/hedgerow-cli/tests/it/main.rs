@@ -2,6 +2,8 @@
 
 /// What `hedgerow demo` refuses, and the shape of what it prints.
 mod demo;
+/// The pages of `hedgerow simulate --report` and `hedgerow tune --report`.
+mod pages;
 /// Help, the version, wrong arguments: what belongs to no command.
 mod program;
 /// Every kind of bad input to `hedgerow replay`.

@@ -7,6 +7,7 @@ use std::process::Stdio;
 
 use serde_json::Value;
 
+use crate::pages::is_a_page_of_its_own;
 use crate::run::{Ran, file, hedgerow, program};
 
 /// A small spec; more may follow.
@@ -362,8 +363,14 @@ fn the_specs_that_come_along_work() {
             .replace("200s", "5s")
             .replace("240s", "5s")
             .replace("60s", "5s");
-        let answer = json(&["--runs", "1"], &small);
+        let page = file(&format!("spec-{name}.html"), "");
+        let answer = json(&["--runs", "1", "--report", page.to_str().unwrap()], &small);
         let policies = answer["policies"].as_array().unwrap();
+        let html = fs::read_to_string(page).unwrap();
+        is_a_page_of_its_own(&html);
+        for policy in policies {
+            assert!(html.contains(policy["name"].as_str().unwrap()), "{name}: {policy}");
+        }
         assert!(policies.len() > 1, "{name}");
         let p99 = |policy: &Value| policy["total"]["p99_ms"].as_f64().unwrap();
         if name == "w1" || name == "w2" {

@@ -8,6 +8,7 @@ use hedgerow_core::text::format_duration;
 use super::copies::Copies;
 use super::figures::{Intervals, Quantiles, rounded};
 use super::solve::Plan;
+use super::trial::{Simulated, Trial};
 
 /// What to set and what it will give, or why not to.
 #[derive(Clone, Debug)]
@@ -28,6 +29,9 @@ pub struct Advice {
     pub choices: Vec<Choice>,
     /// What pairs of copies say of the plan, if there were any.
     pub copies: Option<Copies>,
+    /// What servers as busy as the question says made of the plan; none if it names no servers, or
+    /// if there is another reason not to hedge.
+    pub simulated: Option<Simulated>,
     /// What the figures do not tell.
     pub warnings: Vec<Warning>,
 }
@@ -45,8 +49,8 @@ pub struct Choice {
     pub reached: f64,
     /// By how much the target comes sooner, as a share.
     pub gain: f64,
-    /// Whether the servers are too busy for it.
-    pub too_busy: bool,
+    /// What the servers made of it, if it was tried.
+    pub simulated: Option<Trial>,
 }
 
 /// Why not to hedge.
@@ -84,12 +88,17 @@ pub enum Reason {
     Load {
         /// The share of their time that the servers are busy.
         load: f64,
-        /// Hedges for each call.
+        /// Hedges for each call, as planned.
         extra: f64,
-        /// By how much latencies grow with them; none if the servers cannot keep up.
-        growth: Option<f64>,
-        /// What is made worse.
+        /// What is not made sooner.
         target: Percentile,
+        /// As simulated without hedging, in nanoseconds.
+        without: f64,
+        /// As simulated with the plan.
+        with: f64,
+        /// Which share of the calls is answered in time, without hedging and with the plan, if that
+        /// is what is made worse.
+        completed: Option<(f64, f64)>,
     },
 }
 
@@ -122,21 +131,16 @@ impl fmt::Display for Reason {
                 percent(copies.high),
                 copies.correlation
             ),
-            Self::Load { load, extra, growth, target } => {
-                write!(
-                    f,
-                    "the load is too high: at {} busy, {} more",
-                    percent(*load),
-                    percent(*extra)
-                )?;
-                match growth {
-                    Some(growth) => write!(
-                        f,
-                        " makes queues {growth:.1} times as long, and {target} worse than without \
-                         hedging"
-                    ),
-                    None => write!(f, " is more than the servers can do"),
+            Self::Load { load, extra, target, without, with, completed } => {
+                let (load, extra) = (percent(*load), percent(*extra));
+                write!(f, "the load is too high: simulated at {load} busy, {extra} more ")?;
+                if let Some((without, with)) = completed {
+                    let (without, with) = (percent(*without), percent(*with));
+                    return write!(f, "leaves {with} of the calls answered in time, not {without}");
                 }
+                let beside = if with < without { "within the noise of" } else { "not better than" };
+                let [with, without] = [with, without].map(|nanos| format_duration(rounded(*nanos)));
+                write!(f, "makes {target} {with}, {beside} the {without} without hedging")
             }
         }
     }
@@ -173,10 +177,10 @@ pub enum Warning {
         /// As the pairs have it.
         paired: f64,
     },
-    /// The extra load makes every call a little slower.
-    Slower {
-        /// By how much, as a factor.
-        growth: f64,
+    /// The servers that were named could not be simulated with these latencies.
+    NotSimulated {
+        /// So many calls a second would keep them so busy.
+        rate: f64,
     },
 }
 
@@ -191,7 +195,7 @@ impl fmt::Display for Warning {
             ),
             Self::NoLoad => f.write_str(
                 "the log cannot tell what the extra load does to the servers; say how busy they are \
-                 to have it checked",
+                 (--load) to have it simulated",
             ),
             Self::NoDueTimes => f.write_str(
                 "without due times the tail may be longer than it looks: a call that waited to be \
@@ -220,11 +224,10 @@ impl fmt::Display for Warning {
                 format_duration(rounded(*paired)),
                 format_duration(rounded(*predicted))
             ),
-            Self::Slower { growth } => write!(
+            Self::NotSimulated { rate } => write!(
                 f,
-                "by a simple queueing argument the extra load makes every latency, the median too, \
-                 up to {} longer than predicted",
-                percent(growth - 1.0)
+                "the load was not checked: it would take {rate:.0e} calls a second to keep the \
+                 servers so busy; check the unit of the latencies"
             ),
         }
     }

@@ -4,13 +4,15 @@ use hedgerow_core::ExtraLoad;
 use hedgerow_core::latency::{Curve, Percentile};
 
 use super::advice::{Advice, Choice, Reason, Warning};
+use super::backend::Backend;
 use super::copies::{Copies, Finding, Pairs};
 use super::curve::FineCurve;
 use super::figures::{Intervals, Quantiles};
 use super::latencies::{Latencies, real};
-use super::load::growth;
 use super::noise::{gain, ranks, resample};
 use super::solve::{Plan, coarse, solve};
+use super::trial::{self, Simulated, simulate};
+use crate::Progress;
 
 /// How many samples must lie beyond the target.
 const BEYOND: f64 = 10.0;
@@ -32,8 +34,8 @@ pub struct Question {
     pub target: Percentile,
     /// The most hedges for each call. None: 5 %, and 1, 2 and 10 % are shown beside it.
     pub max_extra_load: Option<ExtraLoad>,
-    /// The share of their time that the servers are busy, if known.
-    pub load: Option<f64>,
+    /// Servers on which the plan is tried, if one knows how busy they are.
+    pub backend: Option<Backend>,
     /// Whether the latencies count from when each call was due.
     pub due: bool,
     /// What the resampling draws from.
@@ -43,18 +45,28 @@ pub struct Question {
 impl Default for Question {
     /// For p99.
     fn default() -> Self {
-        Self { target: Percentile::P99, max_extra_load: None, load: None, due: false, seed: 1 }
+        Self { target: Percentile::P99, max_extra_load: None, backend: None, due: false, seed: 1 }
     }
 }
 
 impl Question {
     /// The chance that the target is exceeded with.
-    fn allowed(&self) -> f64 {
+    pub(super) fn allowed(&self) -> f64 {
         1.0 - self.target.share()
     }
 
     fn max_extra_load(&self) -> f64 {
         self.max_extra_load.map_or(USUAL, ExtraLoad::get)
+    }
+
+    /// The extra loads that are looked at.
+    pub(super) fn loads(&self) -> Vec<f64> {
+        self.max_extra_load.map_or(LOADS.to_vec(), |load| vec![load.get()])
+    }
+
+    /// About how many calls are simulated for an answer, at most; 0 without a backend.
+    pub fn simulated_calls(&self) -> u64 {
+        trial::expected(self)
     }
 
     /// How many samples it takes.
@@ -66,7 +78,22 @@ impl Question {
 
 /// What to set, what it will give, and how sure that is; or why not to hedge.
 pub fn tune(latencies: &Latencies, pairs: Option<&Pairs>, question: &Question) -> Advice {
-    Case { latencies, question, curve: FineCurve::new(latencies) }.advice(pairs)
+    tune_watched(latencies, pairs, question, 1, &Progress::default())
+}
+
+/// The same, simulated by at most so many threads and watched from another one. Neither changes the
+/// answer.
+pub fn tune_watched(
+    latencies: &Latencies,
+    pairs: Option<&Pairs>,
+    question: &Question,
+    threads: usize,
+    progress: &Progress,
+) -> Advice {
+    let case = Case { latencies, question, curve: FineCurve::new(latencies) };
+    let mut advice = case.advice(pairs);
+    case.try_out(&mut advice, threads, progress);
+    advice
 }
 
 /// The best plan for each of these extra loads.
@@ -83,10 +110,8 @@ struct Case<'a> {
 
 impl Case<'_> {
     fn advice(&self, pairs: Option<&Pairs>) -> Advice {
-        let only = self.question.max_extra_load.map(|load| [load.get()]);
-        let choices = self.choices(only.as_ref().map_or(&LOADS[..], |load| &load[..]));
-        let wanted = self.question.max_extra_load();
-        let choice = choices.iter().find(|choice| choice.max_extra_load >= wanted);
+        let choices = self.choices(&self.question.loads());
+        let choice = self.recommended(&choices).map(|place| &choices[place]);
         let plan = choice.and_then(|choice| choice.plan);
         let copies =
             plan.zip(pairs).map(|(plan, pairs)| pairs.judge(&plan, self.question.allowed()));
@@ -102,6 +127,7 @@ impl Case<'_> {
             copies,
             warnings: self.warnings(pairs.is_some()),
             choices: Vec::new(),
+            simulated: None,
         };
         advice.verdict = self.verdict(choice, &mut advice);
         advice.choices = choices;
@@ -126,9 +152,8 @@ impl Case<'_> {
             Some(plan) => self.curve.hedged(chance, plan),
             None => self.curve.exceeded_with(chance),
         });
-        let too_busy = plan.is_some_and(|plan| self.overload(&plan, gain).is_some());
         let reached = self.curve.exceeded_with(allowed) * (1.0 - gain);
-        Choice { max_extra_load: load, plan, predicted, reached, gain, too_busy }
+        Choice { max_extra_load: load, plan, predicted, reached, gain, simulated: None }
     }
 
     /// Decides, and fills in what the plan gives.
@@ -152,12 +177,6 @@ impl Case<'_> {
         if let Some(copies) = advice.copies {
             self.hear(&copies, &plan, &mut advice.warnings)?;
         }
-        if let Some(reason) = self.overload(&plan, choice.gain) {
-            return Err(reason);
-        }
-        let growth = question.load.and_then(|load| growth(load, plan.extra_load));
-        let slower = growth.filter(|growth| *growth > 1.0 + NOTABLE);
-        advice.warnings.extend(slower.map(|growth| Warning::Slower { growth }));
         advice.predicted = choice.predicted;
         advice.intervals.predicted = resampled.quantiles;
         Ok(plan)
@@ -185,12 +204,41 @@ impl Case<'_> {
         Ok(())
     }
 
-    /// Whether the servers are so busy that the target comes later with the plan than without.
-    fn overload(&self, plan: &Plan, gain: f64) -> Option<Reason> {
-        let (load, extra) = (self.question.load?, plan.extra_load);
-        let growth = growth(load, extra);
-        let worse = growth.is_none_or(|growth| (1.0 - gain) * growth >= 1.0);
-        worse.then_some(Reason::Load { load, extra, growth, target: self.question.target })
+    /// The place of the choice that is recommended, among those for [`Question::loads`].
+    fn recommended(&self, choices: &[Choice]) -> Option<usize> {
+        let wanted = self.question.max_extra_load();
+        choices.iter().position(|choice| choice.max_extra_load >= wanted)
+    }
+
+    /// Tries a plan on the servers that were named, and takes the advice back if they are too busy
+    /// for it.
+    fn try_out(&self, advice: &mut Advice, threads: usize, progress: &Progress) {
+        let (Ok(plan), Some(backend)) = (advice.verdict, self.question.backend) else { return };
+        let Some(place) = self.recommended(&advice.choices) else { return };
+        let (curve, choices) = (&self.curve, &mut advice.choices);
+        match simulate(curve, self.question, backend, choices, place, threads, progress) {
+            Ok(simulated) => {
+                if !simulated.with.pays {
+                    advice.verdict = Err(self.too_busy(&plan, &simulated));
+                    advice.predicted = advice.without;
+                    advice.intervals.predicted = advice.intervals.without;
+                }
+                advice.simulated = Some(simulated);
+            }
+            Err(rate) => advice.warnings.push(Warning::NotSimulated { rate }),
+        }
+    }
+
+    fn too_busy(&self, plan: &Plan, simulated: &Simulated) -> Reason {
+        let Simulated { backend, without, with, .. } = simulated;
+        Reason::Load {
+            load: backend.load(),
+            extra: plan.extra_load,
+            target: self.question.target,
+            without: without.reached,
+            with: with.reached,
+            completed: (with.ratio.high < 1.0).then_some((without.completed, with.completed)),
+        }
     }
 
     fn warnings(&self, has_pairs: bool) -> Vec<Warning> {
@@ -200,7 +248,7 @@ impl Case<'_> {
         let zeros = real(self.latencies.zeros()) / real(samples.max(1));
         let told = [
             (!has_pairs, Warning::NoPairs),
-            (self.question.load.is_none(), Warning::NoLoad),
+            (self.question.backend.is_none(), Warning::NoLoad),
             (!self.question.due, Warning::NoDueTimes),
             (beyond < 10, Warning::FewBeyond { percentile: Percentile::P99_9, samples: beyond }),
             (zeros > NOTABLE, Warning::Zeros { share: zeros }),

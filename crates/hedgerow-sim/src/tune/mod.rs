@@ -6,6 +6,15 @@
 //! there is no tail to cut, where pairs of copies show that a second one would be slow as well, and
 //! where the servers have no room for it.
 //!
+//! # Under load
+//!
+//! A [`Backend`] says how busy the servers are. The plan is then tried on them in the simulator, in
+//! a few runs with the same arrivals and the same work with and without hedging. It is a cautious
+//! trial: a latency of the log is taken to be work, though some of it was waiting in queues already;
+//! copies are independent; and nobody stops a copy that has lost. The plan has a budget of its extra
+//! load, as programs have it. If the target does not come sooner, beyond what is chance among the
+//! runs, or if fewer calls are answered in time, the advice is not to hedge.
+//!
 //! Everything is deterministic: the same counts and the same [`Question`] give the same [`Advice`].
 //!
 //! ```
@@ -23,24 +32,27 @@
 //! ```
 
 mod advice;
+mod backend;
 mod copies;
 mod curve;
 mod curves;
 mod decide;
 mod figures;
 mod latencies;
-mod load;
 mod noise;
 mod solve;
+mod trial;
 
 #[cfg(test)]
 mod tests;
 
 pub use advice::{Advice, Choice, Reason, Warning};
+pub use backend::Backend;
 pub use copies::{Copies, Finding, Pairs};
 pub use curve::FineCurve;
 pub use curves::{Curves, curves};
-pub use decide::{Question, tune};
+pub use decide::{Question, tune, tune_watched};
 pub use figures::{Interval, Intervals, Quantiles, rounded};
 pub use latencies::Latencies;
 pub use solve::Plan;
+pub use trial::{Ratio, Simulated, Trial};

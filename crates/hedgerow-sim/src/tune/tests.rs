@@ -4,7 +4,10 @@ use hedgerow_core::ExtraLoad;
 use hedgerow_core::latency::Percentile;
 
 use super::noise::Dice;
-use super::{Finding, Latencies, Pairs, Question, Reason, Warning, tune};
+use super::{
+    Backend, Finding, Latencies, Pairs, Question, Reason, Simulated, Warning, tune, tune_watched,
+};
+use crate::Progress;
 
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a latency")]
 fn nanos(ms: f64) -> u64 {
@@ -177,22 +180,96 @@ fn a_few_pairs_are_unclear() {
     assert!(advice.verdict.is_ok() && advice.warnings.iter().any(told), "{advice:?}");
 }
 
+fn busy(load: f64, servers: u32, workers: u32) -> Question {
+    let backend = Some(Backend::new(load, servers, workers).unwrap());
+    Question { backend, ..Question::default() }
+}
+
 #[test]
 fn busy_servers_have_no_room() {
     let mut dice = Dice(10);
     let latencies = collect(50_000, || w1(&mut dice));
-    let under =
-        |load| tune(&latencies, None, &Question { load: Some(load), ..Question::default() });
-    assert!(under(0.5).verdict.is_ok());
-    let advice = under(0.95);
+    let under = |load| tune(&latencies, None, &busy(load, 1, 16));
+    let advice = under(0.5);
+    let simulated = advice.simulated.as_ref().unwrap();
+    assert!(advice.verdict.is_ok() && simulated.with.pays, "{advice:?}");
+    // With room the queues add little to what is predicted.
+    near("p99", simulated.with.reached, advice.predicted.p99, 0.15);
+    near("p99", simulated.without.reached, advice.without.p99, 0.05);
+    near("extra load", simulated.with.extra_load, 0.05, 0.04);
+    near("busy", simulated.with.utilisation, 0.525, 0.002);
+    assert!(simulated.adaptive.unwrap().pays, "{advice:?}");
+    assert!(advice.choices.iter().all(|choice| choice.simulated.unwrap().pays));
+    let advice = under(0.97);
     assert!(matches!(advice.verdict, Err(Reason::Load { .. })), "{advice:?}");
-    assert!(advice.choices.iter().any(|choice| choice.too_busy));
-    assert!(matches!(under(0.99).verdict, Err(Reason::Load { growth: None, .. })));
+    assert_eq!(advice.predicted, advice.without);
+    let with = advice.simulated.as_ref().unwrap().with;
+    assert!(!with.pays && with.utilisation > 1.0, "{with:?}");
+}
+
+/// Every call sent twice to servers with one worker each pays below a load of a third.
+#[test]
+fn w3_two_copies_of_everything_break_even_at_a_third() {
+    let mut dice = Dice(12);
+    let latencies = collect(200_000, || -dice.uniform().ln());
+    let under = |load| {
+        let max_extra_load = Some(ExtraLoad::new(1.0).unwrap());
+        let backend = Backend::new(load, 100, 1).ok().map(Backend::brief);
+        tune(&latencies, None, &Question { max_extra_load, backend, ..Question::default() })
+    };
+    for (load, pays) in [(0.3, true), (0.37, false)] {
+        let advice = under(load);
+        let Simulated { without, with, .. } = advice.simulated.as_ref().unwrap();
+        // The budget pays a hedge when a call completes, and refuses some where many are under way.
+        near("extra load", with.extra_load, 1.0, 0.04);
+        let (alone, twice) = (1.0 / (1.0 - load), 0.5 / (1.0 - 2.0 * load));
+        near("alone", without.reached / 1e6, 100.0_f64.ln() * alone, 0.04);
+        near("twice", with.reached / 1e6, 100.0_f64.ln() * twice, 0.08);
+        assert_eq!(advice.verdict.is_ok(), pays, "{load}: {:?}", with.ratio);
+    }
+    let third = under(1.0 / 3.0).simulated.unwrap().with.ratio;
+    near("at a third", third.mean, 1.0, 0.04);
+}
+
+#[test]
+fn only_what_would_be_hedged_is_tried_and_the_brief_try_one_plan() {
+    let (latencies, pairs) = w6(1.0, 6);
+    let advice = tune(&latencies, Some(&pairs), &busy(0.5, 1, 16));
+    assert!(advice.verdict.is_err() && advice.simulated.is_none(), "{advice:?}");
+    let mut dice = Dice(13);
+    let latencies = collect(20_000, || w1(&mut dice));
+    let whole = busy(0.5, 1, 16);
+    let brief = Question { backend: whole.backend.map(Backend::brief), ..whole };
+    let (whole_calls, calls) = (whole.simulated_calls(), brief.simulated_calls());
+    assert_eq!((whole_calls, calls), (6 * 5 * 125_000, 2 * 5 * 125_000));
+    let [whole, brief] = [whole, brief].map(|question| tune(&latencies, None, &question));
+    let (of_whole, of_brief) = (whole.simulated.unwrap(), brief.simulated.unwrap());
+    assert_eq!((of_whole.with, of_whole.without), (of_brief.with, of_brief.without));
+    assert!(of_brief.adaptive.is_none() && of_whole.adaptive.is_some());
+    assert_eq!(brief.choices.iter().filter(|choice| choice.simulated.is_some()).count(), 1);
+}
+
+#[test]
+fn what_cannot_be_simulated_is_said() {
+    let mut latencies = Latencies::default();
+    (0..50_000).for_each(|call| latencies.record(if call % 30 == 0 { 4_000 } else { 100 }));
+    let advice = tune(&latencies, None, &busy(0.9, 1, 1_000));
+    let told = |warning: &Warning| matches!(warning, Warning::NotSimulated { .. });
+    assert!(advice.verdict.is_ok() && advice.warnings.iter().any(told), "{advice:?}");
+    assert!(advice.simulated.is_none());
 }
 
 #[test]
 fn the_same_question_has_the_same_answer() {
     let (latencies, pairs) = w6(0.3, 11);
-    let answer = || format!("{:?}", tune(&latencies, Some(&pairs), &Question::default()));
-    assert_eq!(answer(), answer());
+    let backend = Backend::new(0.6, 2, 8).ok().map(Backend::brief);
+    let question = Question { backend, ..Question::default() };
+    let answer = |threads, seed| {
+        let question = Question { seed, ..question };
+        let progress = Progress::default();
+        format!("{:?}", tune_watched(&latencies, Some(&pairs), &question, threads, &progress))
+    };
+    let first = answer(1, 1);
+    assert!(first.contains("simulated: Some"), "{first}");
+    assert!(first == answer(3, 1) && first != answer(1, 2));
 }

@@ -9,7 +9,7 @@ use hedgerow_sim::Progress;
 use indicatif::{ProgressBar, ProgressStyle};
 
 /// Does the work and shows how far it is.
-pub(super) fn watched<T>(requests: u64, work: impl FnOnce(&Progress) -> T) -> T {
+pub(crate) fn watched<T>(requests: u64, work: impl FnOnce(&Progress) -> T) -> T {
     let progress = Progress::default();
     if !stderr().is_terminal() {
         return work(&progress);
