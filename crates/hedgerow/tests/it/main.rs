@@ -30,6 +30,8 @@ mod h_order;
 mod h_panics;
 /// Properties: copied to each attempt, merged from the winner.
 mod h_properties;
+/// The first item of a stream decides.
+mod h_streams;
 /// Impossible numbers are refused.
 mod h_validation;
 /// Who may import whom.
@@ -76,5 +78,9 @@ mod regressions;
 mod rules_page;
 /// What happens when something is said twice.
 mod setters;
+/// Scripted streams.
+mod streams;
+/// Items that say nothing, and how many are kept.
+mod streams_commit;
 /// What the tests share.
 mod support;
