@@ -167,7 +167,7 @@ where
         token: &CancellationToken,
     ) -> HedgedCall<
         Streaming<P>,
-        impl FnMut(Attempt) -> Opening<Fut, S, C>,
+        impl FnMut(Attempt) -> Opening<Fut, S, C> + use<P, F, R, Fut, S, C>,
         CancelWith<R, fn() -> S::Error>,
     >
     where
@@ -184,7 +184,7 @@ where
         error: fn() -> S::Error,
     ) -> HedgedCall<
         Streaming<P>,
-        impl FnMut(Attempt) -> Opening<Fut, S, C>,
+        impl FnMut(Attempt) -> Opening<Fut, S, C> + use<P, F, R, Fut, S, C>,
         CancelWith<R, fn() -> S::Error>,
     > {
         let until = token.clone();

@@ -78,9 +78,15 @@ mod regressions;
 mod rules_page;
 /// What happens when something is said twice.
 mod setters;
+/// Where a call is polled so many times and then dropped.
+mod stage;
 /// Scripted streams.
 mod streams;
 /// Items that say nothing, and how many are kept.
 mod streams_commit;
+/// Streams dropped at every await point; random scripts.
+mod streams_points;
+/// Scripted streams that keep account of everything they make.
+mod streams_world;
 /// What the tests share.
 mod support;
