@@ -82,6 +82,8 @@ mod setters;
 mod stage;
 /// Scripted streams.
 mod streams;
+/// What a call of streams shares with every call.
+mod streams_calls;
 /// Items that say nothing, and how many are kept.
 mod streams_commit;
 /// Streams dropped at every await point; random scripts.
