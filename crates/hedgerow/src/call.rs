@@ -308,17 +308,18 @@ where
         R: Send + 'static,
         R::Action: Send + 'static,
     {
+        let losers = self.policy.borrow().policy().losers;
         let call = self.extra(|extras| {
             extras.spawned = true;
             extras.tracked = true;
         });
-        let Self { policy, mut work, rules, extras } = call;
-        let rules = SharedRules::new(rules, spawner, policy.borrow().policy().losers);
-        let shared = rules.clone();
-        let work = move |attempt: Attempt| {
-            SpawnedAttempt::new(work(attempt.clone()), attempt, shared.clone())
-        };
-        HedgedCall { policy, work, rules, extras }
+        let call = call.with(|rules| SharedRules::new(rules, spawner, losers));
+        let shared = call.rules.clone();
+        call.with_work(|mut work| {
+            move |attempt: Attempt| {
+                SpawnedAttempt::new(work(attempt.clone()), attempt, shared.clone())
+            }
+        })
     }
 }
 

@@ -110,6 +110,7 @@ impl Hedge {
     /// `open` makes the future of one attempt, which resolves to a stream; one that is a stream
     /// already is opened by `async |_| Ok(stream)`. It is called once for the primary and once for
     /// each hedge. Awaiting the call resolves to a [`HedgedStream`] as soon as an attempt commits.
+    #[expect(clippy::type_complexity, reason = "what a call is made of")]
     pub fn stream<F, Fut, S>(
         &self,
         mut open: F,
@@ -162,6 +163,7 @@ where
     ///
     /// [`Settle::cancel_on`](crate::Settle::cancel_on) has no error to give, and so ends only what
     /// has not committed.
+    #[expect(clippy::type_complexity, reason = "what a call is made of")]
     pub fn cancel_on(
         self,
         token: &CancellationToken,
@@ -178,6 +180,7 @@ where
 
     /// The same as `cancel_on`, for an error type that cannot be made from [`Cancelled`]: `error`
     /// makes it. A function without captures: it is kept with the stream.
+    #[expect(clippy::type_complexity, reason = "what a call is made of")]
     pub fn cancel_on_or(
         self,
         token: &CancellationToken,

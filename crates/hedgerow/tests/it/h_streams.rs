@@ -79,6 +79,17 @@ async fn h28_t42_a_joined_loser_with_an_item_goes_to_on_discard_once_and_is_clos
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_joined_stream_that_does_not_listen_is_waited_for_until_it_commits() {
+    for (grace, at) in [(None, 300), (Some(ms(40)), 110)] {
+        let (notes, hedge) = (Notes::new(), Hedge::after(ms(50)).losers(Losers::Join { grace }));
+        let script = [vec![item(300, "a"), silent()], vec![item(20, "b"), silent()]];
+        let mut stream = hedge.stream(open(&notes, script)).await.unwrap();
+        assert_eq!(notes.lines(), [format!("S0 dropped @{at}")]);
+        assert_eq!(stream.next().await, Some(Ok("b")));
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn t42_the_stream_of_a_loser_that_has_begun_is_closed() {
     for hedge in both(Hedge::after(ms(50))) {
         let notes = Notes::new();

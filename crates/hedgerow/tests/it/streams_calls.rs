@@ -115,7 +115,8 @@ async fn the_winners_token_never_fires_and_a_losers_does() {
             opens(attempt)
         });
         let stream = call.tokens().await.unwrap();
-        let fired = || tokens.borrow().iter().map(|it| it.is_cancelled()).collect::<Vec<_>>();
+        let fired =
+            || tokens.borrow().iter().map(CancellationToken::is_cancelled).collect::<Vec<_>>();
         assert_eq!(fired(), [true, false]);
         drop(stream);
         assert_eq!(fired(), [true, false]);
@@ -158,6 +159,21 @@ async fn no_stream_is_opened_twice_if_it_must_not_be() {
     }
 }
 
+#[tokio::test(start_paused = true)]
+async fn pr_50_a_stream_that_breaks_half_way_is_never_patched_up() {
+    for hedge in both(Hedge::after(ms(50)).max_hedges(3)) {
+        let notes = Notes::new();
+        let script = [
+            vec![item(60, "a1"), item(80, "a2"), fails(90, "reset"), ends(90)],
+            vec![item(20, "b1"), item(30, "b2")],
+        ];
+        let stream = hedge.stream(open(&notes, script)).await.unwrap();
+        let expected = [(Ok("a1"), 60), (Ok("a2"), 80), (Err("reset"), 90)];
+        assert_eq!(read(&notes, stream).await, expected);
+        assert_eq!(notes.lines(), ["S1 dropped @60", "S0 dropped @90"]);
+    }
+}
+
 /// A spawned call whose streams run on a manual clock.
 fn spawned(losers: Losers) -> (Hedge, ManualClock, Arc<ManualExecutor>) {
     let (clock, executor) = (ManualClock::new(), Arc::new(ManualExecutor::new()));
@@ -169,10 +185,10 @@ fn spawned(losers: Losers) -> (Hedge, ManualClock, Arc<ManualExecutor>) {
 fn a_spawned_stream_moves_to_its_consumer_and_a_detached_loser_is_discarded_when_it_commits() {
     let (hedge, clock, executor) = spawned(Losers::Detach);
     let notes = Notes::on(&clock);
-    let (sleeps, noted) = (clock.clone(), notes.clone());
+    let (sleeps, opens) = (clock.clone(), notes.clone());
     let work = move |attempt: Attempt| {
         let number = attempt.hedge_number();
-        let (clock, guard) = (sleeps.clone(), noted.guard(format!("S{number}")));
+        let (clock, guard) = (sleeps.clone(), opens.guard(format!("S{number}")));
         let gaps = [[200, 0], [20, 10]][usize::from(number)];
         let items = stream::iter(gaps).then(move |gap| {
             let _open = &guard;
@@ -192,11 +208,11 @@ fn a_spawned_stream_moves_to_its_consumer_and_a_detached_loser_is_discarded_when
             discards.note(format_args!("discards {}", lost.outcome.unwrap().committed().unwrap()));
         })
         .spawned_on(Arc::clone(&executor) as Arc<_>);
-    let noted = notes.clone();
+    let reads = notes.clone();
     let mut consumer = Box::pin(async move {
         let mut stream = call.await.unwrap();
         while let Some(Ok(item)) = stream.next().await {
-            noted.note(format_args!("reads {item}"));
+            reads.note(format_args!("reads {item}"));
         }
     });
     let mut over = false;
