@@ -70,7 +70,8 @@ async fn sixty_four_items_fit_unless_said_otherwise() {
     let hedge = Hedge::default();
     let endless = || stream::repeat(Answer::Ok("keep"));
     let call = hedge.stream(async |_| Ok(endless())).commit_when(says_something);
-    assert_eq!(call.await.unwrap().buffered().count(), 65);
+    let stream = at_once(call).await.unwrap();
+    assert_eq!(stream.buffered().count(), 65);
 }
 
 #[tokio::test(start_paused = true)]
@@ -102,6 +103,12 @@ async fn a_predicate_that_panics_is_its_attempts_panic() {
     let (notes, hedge) = (Notes::new(), Hedge::after(ms(5)).panics(Panics::AsFailure));
     let call = hedge.stream(open(&notes, script)).commit_when(broken);
     assert_eq!(read(&notes, call.await.unwrap()).await, [(Ok("b"), 15)]);
+}
+
+/// Awaits a call that needs no time; one that nobody wakes any more fails the test.
+async fn at_once<C: IntoFuture>(call: C) -> C::Output {
+    let call = tokio::time::timeout(ms(1), call.into_future());
+    call.await.expect("it wakes itself")
 }
 
 /// A million items that say nothing, ready at once: the others still get their turns.
@@ -139,8 +146,7 @@ async fn a_burst_wakes_itself_and_is_read_to_its_end() {
         .commit_when(|item| *item == 999_999)
         .commit_within(usize::MAX);
     let mut next = 0;
-    let call = tokio::time::timeout(ms(1), call.into_future());
-    let mut stream = call.await.expect("it wakes itself").unwrap();
+    let mut stream = at_once(call).await.unwrap();
     while let Some(item) = stream.next().await {
         assert_eq!(item, Ok(next));
         next += 1;
