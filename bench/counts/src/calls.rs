@@ -1,11 +1,15 @@
 //! The calls that are counted.
 
+use std::future::{poll_fn, ready};
 use std::hint::black_box;
 use std::ops::Range;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use counts::allocator::{Counted, Counting};
 use counts::operation::{HedgeWins, Operation, Outcome, PendingOnce, Ready};
+use futures_core::Stream;
 use hedgerow::Hedge;
 
 /// Never over within a call.
@@ -27,12 +31,16 @@ pub enum Kind {
     Pending,
     /// The primary hangs; one hedge starts and wins.
     Hedged,
+    /// A stream whose first item is pending once.
+    Stream,
+    /// A stream: the primary hangs, the hedge has an item.
+    HedgedStream,
 }
 
 impl Kind {
     /// The kind called `name`.
     pub fn named(name: &str) -> Option<Self> {
-        [Self::Bare, Self::Ready, Self::Pending, Self::Hedged]
+        [Self::Bare, Self::Ready, Self::Pending, Self::Hedged, Self::Stream, Self::HedgedStream]
             .into_iter()
             .find(|kind| kind.name() == name)
     }
@@ -44,6 +52,8 @@ impl Kind {
             Self::Ready => "ready",
             Self::Pending => "pending",
             Self::Hedged => "hedged",
+            Self::Stream => "stream",
+            Self::HedgedStream => "hedged-stream",
         }
     }
 
@@ -54,6 +64,8 @@ impl Kind {
             Self::Ready => "ready at the first poll",
             Self::Pending => "pending once",
             Self::Hedged => "one hedge starts and wins",
+            Self::Stream => "stream, pending once",
+            Self::HedgedStream => "stream, one hedge starts and wins",
         }
     }
 
@@ -64,11 +76,9 @@ impl Kind {
             Self::Bare => count(calls, |request| Ready.start(request)).await,
             Self::Ready => count_hedged(calls, FAR, Ready).await,
             Self::Pending => count_hedged(calls, FAR, PendingOnce).await,
-            Self::Hedged => {
-                let requests = usize::try_from(WARM_UP + calls).expect("memory has room for them");
-                let operation = HedgeWins::new(requests);
-                count_hedged(calls, NEAR, operation).await
-            }
+            Self::Hedged => count_hedged(calls, NEAR, hedge_wins(calls)).await,
+            Self::Stream => count_streams(calls, FAR, PendingOnce).await,
+            Self::HedgedStream => count_streams(calls, NEAR, hedge_wins(calls)).await,
         }
     }
 }
@@ -77,6 +87,41 @@ async fn count_hedged<O: Operation>(calls: u64, delay: Duration, operation: O) -
     let (hedge, operation) = (Hedge::after(delay).max_hedges(1), &operation);
     let call = |request| hedge.call(move |_| operation.start(request));
     count(calls, |request| call(request).into_future()).await
+}
+
+/// Opens a stream whose only item is the outcome of the operation, and reads it.
+async fn count_streams<O>(calls: u64, delay: Duration, operation: O) -> Counted
+where
+    O: Operation<Attempt: Unpin>,
+{
+    let (hedge, operation) = (Hedge::after(delay).max_hedges(1), &operation);
+    let call = async |request| {
+        let open = |_| ready(Ok(OneItem(Some(operation.start(request)))));
+        let mut stream = hedge.stream(open).await?;
+        let next = poll_fn(|cx| Pin::new(&mut stream).poll_next(cx)).await;
+        next.expect("it has an item")
+    };
+    count(calls, call).await
+}
+
+/// A stream of one outcome.
+struct OneItem<A>(Option<A>);
+
+impl<A: Future<Output = Outcome> + Unpin> Stream for OneItem<A> {
+    type Item = Outcome;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Outcome>> {
+        let Some(attempt) = &mut self.0 else { return Poll::Ready(None) };
+        let outcome = ready!(Pin::new(attempt).poll(cx));
+        self.0 = None;
+        Poll::Ready(Some(outcome))
+    }
+}
+
+/// An operation whose first attempts hang, for so many calls and those that warm up.
+fn hedge_wins(calls: u64) -> HedgeWins {
+    let requests = usize::try_from(WARM_UP + calls).expect("memory has room for them");
+    HedgeWins::new(requests)
 }
 
 /// Warms up, so that the runtime and the library have what they keep, then counts.

@@ -10,5 +10,11 @@ pub const PENDING_ALLOCATIONS: u64 = 0;
 /// Allocations of a call whose one hedge starts and wins: the hedge's own box.
 pub const HEDGED_ALLOCATIONS: u64 = 1;
 
+/// Allocations of a stream whose primary is pending once before its first item, which is read.
+pub const STREAM_ALLOCATIONS: u64 = PENDING_ALLOCATIONS;
+
+/// Allocations of a stream whose one hedge has the first item: the hedge's own box.
+pub const HEDGED_STREAM_ALLOCATIONS: u64 = HEDGED_ALLOCATIONS;
+
 /// Instructions of a call whose primary answers at the first poll, the loop around it included.
 pub const READY_INSTRUCTIONS: u64 = 60;

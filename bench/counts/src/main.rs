@@ -23,7 +23,7 @@ usage: counts allocs               allocations per call
        counts instructions         instructions per call (needs valgrind)
        counts single KIND CALLS    makes calls and says nothing: the work that valgrind watches
 
-KIND: bare, ready, pending or hedged
+KIND: bare, ready, pending, hedged, stream or hedged-stream
 
 exit status: 0 within the limits, 1 over a limit or not measured, 2 bad usage";
 
@@ -96,6 +96,8 @@ fn allocations() -> bool {
         (Kind::Ready, limits::READY_ALLOCATIONS),
         (Kind::Pending, limits::PENDING_ALLOCATIONS),
         (Kind::Hedged, limits::HEDGED_ALLOCATIONS),
+        (Kind::Stream, limits::STREAM_ALLOCATIONS),
+        (Kind::HedgedStream, limits::HEDGED_STREAM_ALLOCATIONS),
     ];
     let mut within = true;
     for (kind, limit) in must_be {

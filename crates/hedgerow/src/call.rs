@@ -8,15 +8,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hedgerow_core::Delay;
-use tokio_util::sync::CancellationToken;
 
 use crate::attempt::{Attempt, AttemptCounter};
 use crate::drive::{Hedged, SharedRules, SpawnedAttempt, Spawner, TokioSpawner, Work};
 use crate::extras::Extras;
-use crate::failure::Cancelled;
 use crate::hedge::Hedge;
 use crate::properties::Properties;
-use crate::rules::{CancelWith, Defaults, DelayWith, NextHedge, OnHedge, OnHedgeAsync, Rules};
+use crate::rules::{Defaults, DelayWith, NextHedge, OnHedge, OnHedgeAsync, Rules};
 
 /// One hedged call: await it for the result, or [`settle`](HedgedCall::settle) it for a report.
 ///
@@ -95,7 +93,7 @@ impl<P, F, R: Default> HedgedCall<P, F, R> {
     }
 }
 
-/// How the call is cancelled, what it carries, how it runs.
+/// What the call carries, how it runs.
 impl<P, F, R> HedgedCall<P, F, R> {
     pub(crate) fn extra(mut self, set: impl FnOnce(&mut Extras)) -> Self {
         set(self.extras.get_or_insert_default());
@@ -129,52 +127,6 @@ impl<P, F, R> HedgedCall<P, F, R> {
     pub fn counter(self, counter: &AttemptCounter) -> Self {
         self.extra(|extras| extras.counter = Some(counter.clone()))
     }
-
-    /// Ends the call when `token` fires: all attempts are told to stop and the result is
-    /// [`Cancelled`], as an error of the caller's own type. A call that is cancelled before it
-    /// starts runs nothing. An outcome accepted at the same moment wins over the token.
-    ///
-    /// Where `E` cannot be made from [`Cancelled`], use
-    /// [`cancel_on_or`](HedgedCall::cancel_on_or), or [`settle`](HedgedCall::settle) first and use
-    /// [`Settle::cancel_on`](crate::Settle::cancel_on).
-    #[expect(clippy::type_complexity, reason = "a function pointer that makes the error")]
-    pub fn cancel_on<E: From<Cancelled>>(
-        self,
-        token: &CancellationToken,
-    ) -> HedgedCall<P, F, CancelWith<R, fn() -> E>> {
-        let error: fn() -> E = || E::from(Cancelled);
-        self.watch(token).with(|rules| CancelWith(rules, error))
-    }
-
-    /// The same as [`cancel_on`](HedgedCall::cancel_on), for an error type that cannot be made from
-    /// [`Cancelled`]: `error` makes it.
-    ///
-    /// ```
-    /// use hedgerow::{CancellationToken, hedged};
-    ///
-    /// # #[tokio::main(flavor = "current_thread")] async fn main() {
-    /// let token = CancellationToken::new();
-    /// token.cancel();
-    /// let answer = hedged(|_| async { Ok::<u32, String>(1) })
-    ///     .cancel_on_or(&token, || "nobody waits any more".to_owned())
-    ///     .await;
-    /// assert_eq!(answer, Err("nobody waits any more".to_owned()));
-    /// # }
-    /// ```
-    pub fn cancel_on_or<E, H>(
-        self,
-        token: &CancellationToken,
-        error: H,
-    ) -> HedgedCall<P, F, CancelWith<R, H>>
-    where
-        H: FnMut() -> E,
-    {
-        self.watch(token).with(|rules| CancelWith(rules, error))
-    }
-
-    pub(crate) fn watch(self, token: &CancellationToken) -> Self {
-        self.extra(|extras| extras.token = Some(token.clone()))
-    }
 }
 
 /// A client's own rules.
@@ -188,9 +140,14 @@ impl<P, F> HedgedCall<P, F, Defaults> {
 /// What outcomes mean. Hooks add up, in the order in which they are set; every other setter replaces
 /// what an earlier one of the same name said.
 impl<P, F, R> HedgedCall<P, F, R> {
-    fn with<S>(self, wrap: impl FnOnce(R) -> S) -> HedgedCall<P, F, S> {
+    pub(crate) fn with<S>(self, wrap: impl FnOnce(R) -> S) -> HedgedCall<P, F, S> {
         let Self { policy, work, rules, extras } = self;
         HedgedCall { policy, work, rules: wrap(rules), extras }
+    }
+
+    pub(crate) fn with_work<G>(self, wrap: impl FnOnce(F) -> G) -> HedgedCall<P, G, R> {
+        let Self { policy, work, rules, extras } = self;
+        HedgedCall { policy, work: wrap(work), rules, extras }
     }
 
     /// Tells each hedge just before it starts.
@@ -286,17 +243,18 @@ where
         R: Send + 'static,
         R::Action: Send + 'static,
     {
+        let losers = self.policy.borrow().policy().losers;
         let call = self.extra(|extras| {
             extras.spawned = true;
             extras.tracked = true;
         });
-        let Self { policy, mut work, rules, extras } = call;
-        let rules = SharedRules::new(rules, spawner, policy.borrow().policy().losers);
-        let shared = rules.clone();
-        let work = move |attempt: Attempt| {
-            SpawnedAttempt::new(work(attempt.clone()), attempt, shared.clone())
-        };
-        HedgedCall { policy, work, rules, extras }
+        let call = call.with(|rules| SharedRules::new(rules, spawner, losers));
+        let shared = call.rules.clone();
+        call.with_work(|mut work| {
+            move |attempt: Attempt| {
+                SpawnedAttempt::new(work(attempt.clone()), attempt, shared.clone())
+            }
+        })
     }
 }
 

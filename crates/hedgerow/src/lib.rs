@@ -42,11 +42,13 @@
 //! # Features
 //!
 //! * `serde`: policies from TOML, JSON or YAML (`HedgeConfig`).
+//! * `stream`: calls whose answer is a stream; its first item decides (`Hedge::stream`).
 //! * `test-util`: a manual clock, and scripted calls that show what a policy does with them
 //!   (`testing`).
 
 mod attempt;
 mod call;
+mod cancel;
 mod clock;
 #[cfg(feature = "serde")]
 pub mod config;
@@ -59,6 +61,8 @@ mod properties;
 mod report;
 mod rules;
 mod settle;
+#[cfg(feature = "stream")]
+pub mod stream;
 #[cfg(feature = "test-util")]
 pub mod testing;
 

@@ -35,7 +35,8 @@ where
 pub struct Settle<P, F, R>(HedgedCall<P, F, R>);
 
 impl<P, F, R> Settle<P, F, R> {
-    /// Ends the call when `token` fires; the report then has no result.
+    /// Ends the call when `token` fires; the report then has no result. A stream that has committed
+    /// goes on: there is no error to end it with.
     pub fn cancel_on(self, token: &CancellationToken) -> Self {
         Self(self.0.watch(token))
     }

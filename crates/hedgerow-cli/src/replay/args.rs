@@ -59,7 +59,7 @@ pub(crate) struct ReplayArgs {
     #[arg(long)]
     pub(super) json: bool,
 
-    /// What is driven; both give the same answer
+    /// What is driven; all give the same answer
     #[arg(long, value_name = "FRONT", default_value = "async")]
     front: FrontArg,
 }
@@ -70,6 +70,8 @@ enum FrontArg {
     Async,
     /// The pure engine
     Engine,
+    /// The same futures, each opening a stream whose one item is its outcome
+    Stream,
 }
 
 impl ReplayArgs {
@@ -77,6 +79,7 @@ impl ReplayArgs {
         match self.front {
             FrontArg::Async => Front::Async,
             FrontArg::Engine => Front::Engine,
+            FrontArg::Stream => Front::Stream,
         }
     }
 }

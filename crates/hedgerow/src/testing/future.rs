@@ -1,5 +1,6 @@
 //! The async front: the very futures that people await, on a manual clock.
 
+use std::borrow::Borrow;
 use std::future::{Future, IntoFuture};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::{Pin, pin};
@@ -14,22 +15,36 @@ use super::executor::{Flag, ManualExecutor};
 use super::scenario::{Scenario, Script, Scripted};
 use super::timeline::{ReturnedKind, Timeline};
 use crate::attempt::Attempt;
+use crate::call::HedgedCall;
 use crate::clock::ManualClock;
+use crate::hedge::Hedge;
 use crate::rules::{Judged, NoAction, NoHook, Rules};
 
 /// The outcome of a scripted attempt: how it ended, on the side of the `Result` where it belongs.
-type Outcome = Result<Scripted, Scripted>;
+pub(super) type Outcome = Result<Scripted, Scripted>;
+
+/// A value that a script made.
+pub(super) trait Shows {
+    /// The outcome it stands for.
+    fn shows(&self) -> Scripted;
+}
+
+impl Shows for Scripted {
+    fn shows(&self) -> Scripted {
+        *self
+    }
+}
 
 /// Judges scripted outcomes.
-struct ScriptRules(Scenario);
+pub(super) struct ScriptRules(pub(super) Scenario);
 
-impl Rules<Scripted, Scripted> for ScriptRules {
-    type Action = NoAction<Scripted, Scripted>;
+impl<T: Shows> Rules<T, Scripted> for ScriptRules {
+    type Action = NoAction<T, Scripted>;
     type Hook = NoHook;
 
-    fn handle(&mut self, judged: Judged<'_, Scripted, Scripted>) -> bool {
+    fn handle(&mut self, judged: Judged<'_, T, Scripted>) -> bool {
         match judged.outcome() {
-            Ok(value) => *value == Scripted::Bad,
+            Ok(value) => value.shows() == Scripted::Bad,
             Err(Scripted::Fatal) => false,
             Err(_) => judged.default_verdict(),
         }
@@ -39,51 +54,67 @@ impl Rules<Scripted, Scripted> for ScriptRules {
         *error == Scripted::Rejected
     }
 
-    fn pushback(&mut self, judged: Judged<'_, Scripted, Scripted>) -> Option<Pushback> {
+    fn pushback(&mut self, judged: Judged<'_, T, Scripted>) -> Option<Pushback> {
         self.0.attempt_script(judged.hedge_number()).pushback
     }
 }
 
 /// Runs the scenario to its end, or until nothing can happen any more.
 pub(super) fn run(scenario: &Scenario) -> Timeline {
-    let log = Arc::new(Mutex::new(Vec::<Event>::new()));
-    let seen = Arc::clone(&log);
-    let observer = move |event: &Event| {
-        seen.lock().unwrap_or_else(PoisonError::into_inner).push(*event);
-    };
-    let clock = ManualClock::new();
-    let hedge = scenario.budgeted().clock(Arc::new(clock.clone())).observer(Arc::new(observer));
-    let token = CancellationToken::new();
-    let work = {
-        let (clock, scenario) = (clock.clone(), scenario.clone());
-        move |attempt: Attempt| {
-            play(clock.clone(), scenario.attempt_script(attempt.hedge_number()), attempt)
-        }
-    };
-    let call =
-        hedge.call(work).rules(ScriptRules(scenario.clone())).idempotent(scenario.idempotent);
-    let executor = ManualExecutor::new();
-    let stage = Stage { scenario, clock, token: token.clone(), executor: executor.clone() };
-    if hedge.policy().losers == Losers::Detach {
-        let call = call.spawned_on(Arc::new(executor)).settle().cancel_on(&token);
-        stage.run(pin!(call.into_future()), &log)
-    } else {
-        stage.run(pin!(call.settle().cancel_on(&token).into_future()), &log)
-    }
+    let stage = Stage::new(scenario);
+    let rules = ScriptRules(scenario.clone());
+    let call = stage.hedge.call(|attempt| stage.play(attempt)).rules(rules);
+    stage.conduct(call)
 }
 
-/// What moves a scripted call on.
-struct Stage<'a> {
+/// What a scripted call runs on, and what moves it on.
+pub(super) struct Stage<'a> {
     scenario: &'a Scenario,
+    pub(super) hedge: Hedge,
     clock: ManualClock,
     token: CancellationToken,
     executor: ManualExecutor,
+    log: Arc<Mutex<Vec<Event>>>,
 }
 
-impl Stage<'_> {
+impl<'a> Stage<'a> {
+    pub(super) fn new(scenario: &'a Scenario) -> Self {
+        let log = Arc::new(Mutex::new(Vec::<Event>::new()));
+        let seen = Arc::clone(&log);
+        let observer = move |event: &Event| {
+            seen.lock().unwrap_or_else(PoisonError::into_inner).push(*event);
+        };
+        let clock = ManualClock::new();
+        let hedge = scenario.budgeted().clock(Arc::new(clock.clone())).observer(Arc::new(observer));
+        let (token, executor) = (CancellationToken::new(), ManualExecutor::new());
+        Self { scenario, hedge, clock, token, executor, log }
+    }
+
+    /// What an attempt does.
+    pub(super) fn play(&self, attempt: Attempt) -> impl Future<Output = Outcome> + Send + use<> {
+        play(self.clock.clone(), self.scenario.attempt_script(attempt.hedge_number()), attempt)
+    }
+
+    /// Runs the call of the scenario to its end, or until nothing can happen any more.
+    pub(super) fn conduct<P, F, Fut, T>(&self, call: HedgedCall<P, F, ScriptRules>) -> Timeline
+    where
+        P: Borrow<Hedge>,
+        F: FnMut(Attempt) -> Fut,
+        Fut: Future<Output = Result<T, Scripted>> + Send + 'static,
+        T: Shows + Send + 'static,
+    {
+        let call = call.idempotent(self.scenario.idempotent);
+        if self.hedge.policy().losers == Losers::Detach {
+            let call = call.spawned_on(Arc::new(self.executor.clone()));
+            self.run(pin!(call.settle().cancel_on(&self.token).into_future()))
+        } else {
+            self.run(pin!(call.settle().cancel_on(&self.token).into_future()))
+        }
+    }
+
     /// Polls the call whenever it is woken, and moves time on when nothing is. What is told while
     /// the call is dropped afterwards is not part of its story.
-    fn run<F: Future>(&self, mut call: Pin<&mut F>, log: &Mutex<Vec<Event>>) -> Timeline {
+    fn run<F: Future>(&self, mut call: Pin<&mut F>) -> Timeline {
         let woken = Arc::new(Flag::default());
         let waker = Waker::from(Arc::clone(&woken));
         let mut cx = Context::from_waker(&waker);
@@ -108,7 +139,7 @@ impl Stage<'_> {
             self.clock.advance(next);
             cancel_in = cancel_in.map(|left| left.saturating_sub(next));
         };
-        let log = log.lock().unwrap_or_else(PoisonError::into_inner);
+        let log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
         let timeline = Timeline::new(self.scenario, &log);
         let told = timeline.returned.kind == ReturnedKind::Panic;
         debug_assert_eq!(panicked, told, "a panic reaches the caller, and the events say so");

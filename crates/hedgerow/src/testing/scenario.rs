@@ -7,7 +7,7 @@ use std::time::Duration;
 use hedgerow_core::{Budget, Moment, Pushback};
 
 use super::timeline::Timeline;
-use super::{engine, future};
+use super::{engine, future, stream};
 use crate::hedge::Hedge;
 
 /// A policy and a script of attempts, to be run in virtual time.
@@ -79,6 +79,8 @@ pub enum Front {
     Engine,
     /// Futures on a manual clock.
     Async,
+    /// Streams of one item each, on a manual clock.
+    Stream,
 }
 
 impl Script {
@@ -189,6 +191,7 @@ impl Scenario {
         match front {
             Front::Engine => engine::run(self),
             Front::Async => future::run(self),
+            Front::Stream => stream::run(self),
         }
     }
 

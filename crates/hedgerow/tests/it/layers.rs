@@ -25,9 +25,11 @@ const FORBIDDEN: &[(&str, &str, &[&str])] = &[
     ("hedgerow", "rules", &["hedge", "drive", "call", "report"]),
     ("hedgerow", "hedge", &["attempt", "rules", "drive", "call", "report", "testing", "config"]),
     ("hedgerow", "config", &["attempt", "rules", "drive", "call", "report", "testing"]),
-    ("hedgerow", "drive", &["call", "report", "testing", "config"]),
-    ("hedgerow", "report", &["call", "testing", "config"]),
-    ("hedgerow", "call", &["report", "testing", "config"]),
+    ("hedgerow", "drive", &["call", "report", "stream", "testing", "config"]),
+    ("hedgerow", "report", &["call", "stream", "testing", "config"]),
+    ("hedgerow", "call", &["cancel", "report", "stream", "testing", "config"]),
+    ("hedgerow", "cancel", &["report", "stream", "testing", "config"]),
+    ("hedgerow", "stream", &["report", "settle", "testing", "config"]),
     ("hedgerow", "settle", &["testing", "config"]),
 ];
 

@@ -38,6 +38,8 @@ mod h_order;
 mod h_panics;
 /// Properties: copied to each attempt, merged from the winner.
 mod h_properties;
+/// The first item of a stream decides.
+mod h_streams;
 /// Impossible numbers are refused.
 mod h_validation;
 /// Calls of a key: learned apart, under the policy they share.
@@ -86,5 +88,17 @@ mod regressions;
 mod rules_page;
 /// What happens when something is said twice.
 mod setters;
+/// Where a call is polled so many times and then dropped.
+mod stage;
+/// Scripted streams.
+mod streams;
+/// What a call of streams shares with every call.
+mod streams_calls;
+/// Items that say nothing, and how many are kept.
+mod streams_commit;
+/// Streams dropped at every await point; random scripts.
+mod streams_points;
+/// Scripted streams that keep account of everything they make.
+mod streams_world;
 /// What the tests share.
 mod support;

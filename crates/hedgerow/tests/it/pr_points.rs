@@ -1,10 +1,7 @@
 //! PR-10 and PR-11 at every await point: a call is polled so many times and then dropped, for every
 //! number of times until it ends. Whenever that is, nothing is left behind.
 
-use std::future::Future;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::{Context, Wake, Waker};
 
 use hedgerow::testing::{ManualExecutor, Tokens};
 use hedgerow::{
@@ -12,91 +9,12 @@ use hedgerow::{
 };
 
 use crate::points_world::{Case, Failed, Instead, Outcome, Play, World, ends};
+use crate::stage::{Came, Stage};
 use crate::support::{Events, lock, ms};
-
-/// Whether the call was woken.
-#[derive(Default)]
-struct Woken(AtomicBool);
-
-impl Wake for Woken {
-    fn wake(self: Arc<Self>) {
-        self.0.store(true, Ordering::Release);
-    }
-}
-
-/// What moves a call on.
-struct Stage {
-    clock: ManualClock,
-    executor: ManualExecutor,
-    cancel: CancellationToken,
-    /// When the caller cancels, from now.
-    cancel_in: Option<std::time::Duration>,
-}
-
-/// How far a call came.
-enum Came {
-    /// It was dropped after as many polls as it was given.
-    Dropped,
-    /// It ended by itself, with fewer.
-    Ended(Outcome),
-    /// Nothing can end it.
-    Hangs,
-}
-
-impl Stage {
-    /// Moves time on to what is next. `false`: nothing is.
-    fn advance(&mut self) -> bool {
-        let next = [self.clock.next_deadline(), self.cancel_in];
-        let Some(next) = next.into_iter().flatten().min() else {
-            return false;
-        };
-        self.clock.advance(next);
-        self.cancel_in = self.cancel_in.map(|left| left.saturating_sub(next));
-        if self.cancel_in.is_some_and(|left| left.is_zero()) {
-            self.cancel_in = None;
-            self.cancel.cancel();
-        }
-        true
-    }
-
-    /// Polls the call so many times, whenever it is woken, and drops it. `late`: only after the
-    /// next thing happened to it, but before it saw that.
-    fn drive(&mut self, call: impl Future<Output = Outcome>, mut polls: usize, late: bool) -> Came {
-        let woken = Arc::new(Woken(AtomicBool::new(true)));
-        let waker = Waker::from(Arc::clone(&woken));
-        let mut call = Box::pin(call);
-        loop {
-            self.executor.run();
-            if woken.0.swap(false, Ordering::AcqRel) {
-                if polls == 0 {
-                    return Came::Dropped;
-                }
-                polls -= 1;
-                let polled = call.as_mut().poll(&mut Context::from_waker(&waker));
-                if let std::task::Poll::Ready(outcome) = polled {
-                    return Came::Ended(outcome);
-                }
-                if polls == 0 && !late {
-                    return Came::Dropped;
-                }
-            } else if !self.advance() {
-                return Came::Hangs;
-            }
-        }
-    }
-
-    /// Lets the tasks that are left run to their ends.
-    fn finish(&mut self) {
-        self.executor.run();
-        while self.advance() {
-            self.executor.run();
-        }
-    }
-}
 
 /// What is left of one run.
 struct Left {
-    came: Came,
+    came: Came<Outcome>,
     events: Vec<Event>,
     world: World,
     granted: u32,

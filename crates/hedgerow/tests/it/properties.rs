@@ -174,8 +174,10 @@ proptest! {
     fn pr_34_the_fronts_agree_and_the_invariants_hold(scenario in scenario()) {
         let engine = scenario.run(Front::Engine);
         check(&scenario, &engine)?;
-        let future = scenario.run(Front::Async);
-        check(&scenario, &future)?;
-        prop_assert_eq!(engine, future);
+        for front in [Front::Async, Front::Stream] {
+            let timeline = scenario.run(front);
+            check(&scenario, &timeline)?;
+            prop_assert_eq!(&engine, &timeline, "{:?}", front);
+        }
     }
 }
