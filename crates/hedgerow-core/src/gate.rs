@@ -26,11 +26,15 @@ pub enum Gate {
     Stopped,
     /// A hedge was rejected before it started, and the policy stops there.
     Rejected,
+    /// As many attempts as are allowed to still run on without their calls.
+    Abandoned,
+    /// No thread could be had for the hedge.
+    NoThread,
 }
 
 impl Gate {
     /// Every gate.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 12] = [
         Self::Cold,
         Self::Probability,
         Self::Slow,
@@ -41,6 +45,8 @@ impl Gate {
         Self::NotIdempotent,
         Self::Stopped,
         Self::Rejected,
+        Self::Abandoned,
+        Self::NoThread,
     ];
 
     /// The name used in events, metrics and reports.
@@ -56,6 +62,8 @@ impl Gate {
             Self::NotIdempotent => "not-idempotent",
             Self::Stopped => "stopped",
             Self::Rejected => "rejected",
+            Self::Abandoned => "abandoned",
+            Self::NoThread => "no-thread",
         }
     }
 }

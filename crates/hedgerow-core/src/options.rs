@@ -89,8 +89,8 @@ pub enum Losers {
         /// How long to wait for them after the decision.
         grace: Option<Duration>,
     },
-    /// They run on in the background and their outcomes are discarded (M7). Needs spawned
-    /// placement.
+    /// They run on in the background and their outcomes are discarded (M7). Needs attempts that
+    /// are tasks or threads of their own.
     Detach,
 }
 

@@ -81,6 +81,11 @@ impl Attempt {
         self.shared.as_ref().map(|shared| shared.token.clone())
     }
 
+    /// Whether this attempt was told to stop: what work that blocks its thread asks now and then.
+    pub fn is_cancelled(&self) -> bool {
+        self.shared.as_ref().is_some_and(|shared| shared.token.is_cancelled())
+    }
+
     /// Waits until this attempt is told to stop; for ever if it never is.
     pub async fn cancelled(&self) {
         match &self.shared {

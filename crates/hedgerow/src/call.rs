@@ -27,10 +27,10 @@ use crate::rules::{
 #[derive(Clone, Debug)]
 #[must_use = "a hedged call does nothing until it is awaited"]
 pub struct HedgedCall<P, F, R> {
-    policy: P,
-    work: F,
-    rules: R,
-    extras: Option<Box<Extras>>,
+    pub(crate) policy: P,
+    pub(crate) work: F,
+    pub(crate) rules: R,
+    pub(crate) extras: Option<Box<Extras>>,
 }
 
 /// Makes calls.
@@ -189,7 +189,7 @@ impl<P, F> HedgedCall<P, F, Defaults> {
 /// What outcomes mean. Hooks add up, in the order in which they are set; every other setter replaces
 /// what an earlier one of the same name said.
 impl<P, F, R> HedgedCall<P, F, R> {
-    fn with<S>(self, wrap: impl FnOnce(R) -> S) -> HedgedCall<P, F, S> {
+    pub(crate) fn with<S>(self, wrap: impl FnOnce(R) -> S) -> HedgedCall<P, F, S> {
         let Self { policy, work, rules, extras } = self;
         HedgedCall { policy, work, rules: wrap(rules), extras }
     }
@@ -355,7 +355,7 @@ where
             extras.tracked = true;
         });
         let Self { policy, mut work, rules, extras } = call;
-        let rules = SharedRules::new(rules, spawner, policy.borrow().policy().losers);
+        let rules = SharedRules::new(rules, spawner, policy.borrow());
         let shared = rules.clone();
         let work = move |attempt: Attempt| {
             SpawnedAttempt::new(work(attempt.clone()), attempt, shared.clone())

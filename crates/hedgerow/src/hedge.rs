@@ -10,6 +10,7 @@ use hedgerow_core::{
     Observer, Panics, Policy, RatioBudget, RejectedHedge, Schedule,
 };
 
+use crate::abandoned::Abandoned;
 use crate::clock::Clock;
 
 /// A hedging policy: when to start another attempt, how many, and what to do with the losers.
@@ -29,6 +30,7 @@ use crate::clock::Clock;
 /// | `hedge_rejections` | false | [`hedge_rejections`](Hedge::hedge_rejections) |
 /// | `panics` | `Propagate` | [`panics`](Hedge::panics) |
 /// | `max_extra_load` | no bound | [`max_extra_load`](Hedge::max_extra_load) |
+/// | `max_abandoned` | no bound | [`max_abandoned`](Hedge::max_abandoned) |
 ///
 /// Setters that can be given an impossible number panic and say what would be right, as for any
 /// literal mistake in a program; numbers that come from outside go through `HedgeConfig` (feature
@@ -53,6 +55,8 @@ pub struct Hedge {
     plain: bool,
     /// What the learner's time is counted from: the first moment that it was told.
     epoch: Option<Arc<OnceLock<Instant>>>,
+    /// Counts the attempts that outlive their calls, if they are bounded.
+    abandoned: Option<Arc<Abandoned>>,
 }
 
 impl Default for Hedge {
@@ -120,7 +124,7 @@ impl Hedge {
 
     /// A threaded policy: one extra attempt after two seconds or at a failure; the latest failure
     /// is returned; losers run on in the background (rules M1 to M22). Calls must be
-    /// [`spawned`](crate::HedgedCall::spawned).
+    /// [`blocking`](Hedge::blocking) or [`spawned`](crate::HedgedCall::spawned).
     pub fn abandoning() -> Self {
         Self::default()
             .exhausted(Exhausted::Last)
@@ -259,6 +263,25 @@ impl Hedge {
         self.derived()
     }
 
+    /// Bounds the attempts that run on without their calls: once there are `most` of them, in all
+    /// calls of this policy and its clones together, no further hedge starts until one has ended
+    /// (gate `abandoned`). A primary is never refused, so there may be more. 0 means that nothing
+    /// is hedged.
+    ///
+    /// For attempts that are tasks or threads of their own: those of losers that are detached, of
+    /// [`blocking`](Hedge::blocking) calls that do not listen when they are told to stop, and of
+    /// callers who left early. No bound by default.
+    pub fn max_abandoned(mut self, most: usize) -> Self {
+        self.abandoned = Some(Arc::new(Abandoned::at_most(most)));
+        self
+    }
+
+    /// How many attempts run on without their calls now; `None` for a policy that does not bound
+    /// them ([`max_abandoned`](Hedge::max_abandoned); a bound of [`usize::MAX`] only counts).
+    pub fn abandoned(&self) -> Option<usize> {
+        self.abandoned.as_ref().map(|abandoned| abandoned.count())
+    }
+
     /// The options as plain data, as the engine takes them.
     #[inline]
     pub fn policy(&self) -> &Policy {
@@ -266,7 +289,7 @@ impl Hedge {
     }
 
     pub(crate) fn from_policy(policy: Policy) -> Self {
-        Self { policy, clock: None, plain: false, epoch: None }.derived()
+        Self { policy, clock: None, plain: false, epoch: None, abandoned: None }.derived()
     }
 
     fn derived(mut self) -> Self {
@@ -283,6 +306,11 @@ impl Hedge {
             let epoch = *epoch.get_or_init(|| now);
             learner.tick(Moment::from(now.saturating_duration_since(epoch)));
         }
+    }
+
+    #[inline]
+    pub(crate) fn counts_abandoned(&self) -> Option<&Arc<Abandoned>> {
+        self.abandoned.as_ref()
     }
 
     #[inline]

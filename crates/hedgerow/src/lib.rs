@@ -45,6 +45,7 @@
 //! * `test-util`: a manual clock, and scripted calls that show what a policy does with them
 //!   (`testing`).
 
+mod abandoned;
 mod attempt;
 mod call;
 mod clock;
@@ -61,6 +62,7 @@ mod rules;
 mod settle;
 #[cfg(feature = "test-util")]
 pub mod testing;
+pub mod threads;
 
 pub use hedgerow_core::{
     Budget, Decision, Delay, End, Event, EventKind, Exhausted, ExtraLoad, FailureStart, Gate,
@@ -83,6 +85,7 @@ pub use properties::Properties;
 pub use report::{AllFailed, AttemptReport, Report};
 pub use rules::{Defaults, Discarded, Judged, NextAction, NextHedge, NoAction, NoHook, Rules};
 pub use settle::{Settle, Settled};
+pub use threads::{Blocking, BlockingCall, BlockingWork, Job, Seat, Threads};
 
 /// Compiles and runs the examples of the README.
 #[cfg(doctest)]

@@ -57,7 +57,7 @@ pub(crate) struct ReplayArgs {
     #[arg(long)]
     pub(super) json: bool,
 
-    /// What is driven; both give the same answer
+    /// What is driven; all give the same answer
     #[arg(long, value_name = "FRONT", default_value = "async")]
     front: FrontArg,
 }
@@ -68,6 +68,8 @@ enum FrontArg {
     Async,
     /// The pure engine
     Engine,
+    /// Threads that block, kept in step by such a clock
+    Blocking,
 }
 
 impl ReplayArgs {
@@ -75,6 +77,7 @@ impl ReplayArgs {
         match self.front {
             FrontArg::Async => Front::Async,
             FrontArg::Engine => Front::Engine,
+            FrontArg::Blocking => Front::Blocking,
         }
     }
 }

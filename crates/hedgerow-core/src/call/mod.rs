@@ -200,6 +200,15 @@ impl Call {
         self.close(Gate::Stopped, now);
     }
 
+    /// The other answer of a front that has no room for the hedge: it does not start, for this
+    /// reason, and nothing else will.
+    pub fn refused(&mut self, policy: &Policy, gate: Gate, now: Moment) {
+        debug_assert!(matches!(self.phase, Phase::Preparing(_)), "only a Start is refused");
+        self.refund(policy);
+        self.phase = Phase::Racing;
+        self.deny(policy, gate, now);
+    }
+
     /// The caller cancelled. Cuts a join short if the call is decided already (A15).
     pub fn cancel(&mut self, policy: &Policy, now: Moment) {
         match self.phase {

@@ -103,13 +103,7 @@ impl Call {
             if let Some(origin) = self.wanted(policy, due, now) {
                 match self.refusal(policy, origin, due, now) {
                     None => return self.prepare(origin),
-                    Some(gate) => {
-                        if let Some(learner) = &policy.learner {
-                            learner.refused(gate);
-                        }
-                        self.close(gate, now);
-                        self.trace.tell(policy, Some(hedge), now, EventKind::Denied { gate });
-                    }
+                    Some(gate) => self.deny(policy, gate, now),
                 }
             }
         }
@@ -118,6 +112,16 @@ impl Call {
             return self.exhaust(policy, now);
         }
         Step::Wait { until }
+    }
+
+    /// Refuses the hedge that is due, and with it every later one.
+    pub(super) fn deny(&mut self, policy: &Policy, gate: Gate, now: Moment) {
+        if let Some(learner) = &policy.learner {
+            learner.refused(gate);
+        }
+        self.close(gate, now);
+        let hedge = self.roster.started();
+        self.trace.tell(policy, Some(hedge), now, EventKind::Denied { gate });
     }
 
     fn may_launch(&self, policy: &Policy) -> bool {

@@ -13,15 +13,16 @@ use tokio_util::sync::CancellationToken;
 use super::executor::{Flag, ManualExecutor};
 use super::scenario::{Scenario, Script, Scripted};
 use super::timeline::{ReturnedKind, Timeline};
+use crate::hedge::Hedge;
 use crate::attempt::Attempt;
 use crate::clock::ManualClock;
 use crate::rules::{Judged, NoAction, NoHook, Rules};
 
 /// The outcome of a scripted attempt: how it ended, on the side of the `Result` where it belongs.
-type Outcome = Result<Scripted, Scripted>;
+pub(super) type Outcome = Result<Scripted, Scripted>;
 
 /// Judges scripted outcomes.
-struct ScriptRules;
+pub(super) struct ScriptRules;
 
 impl Rules<Scripted, Scripted> for ScriptRules {
     type Action = NoAction<Scripted, Scripted>;
@@ -42,43 +43,56 @@ impl Rules<Scripted, Scripted> for ScriptRules {
 
 /// Runs the scenario to its end, or until nothing can happen any more.
 pub(super) fn run(scenario: &Scenario) -> Timeline {
-    let log = Arc::new(Mutex::new(Vec::<Event>::new()));
-    let seen = Arc::clone(&log);
-    let observer = move |event: &Event| {
-        seen.lock().unwrap_or_else(PoisonError::into_inner).push(*event);
-    };
-    let clock = ManualClock::new();
-    let hedge = scenario.budgeted().clock(Arc::new(clock.clone())).observer(Arc::new(observer));
-    let token = CancellationToken::new();
+    let stage = Stage::new(scenario);
+    let hedge = stage.hedge();
     let work = {
-        let (clock, scenario) = (clock.clone(), scenario.clone());
+        let (clock, scenario) = (stage.clock.clone(), scenario.clone());
         move |attempt: Attempt| {
             play(clock.clone(), scenario.attempt_script(attempt.hedge_number()), attempt)
         }
     };
     let call = hedge.call(work).rules(ScriptRules).idempotent(scenario.idempotent);
     let executor = ManualExecutor::new();
-    let stage = Stage { scenario, clock, token: token.clone(), executor: executor.clone() };
+    let others = || {
+        executor.run();
+    };
     if hedge.policy().losers == Losers::Detach {
-        let call = call.spawned_on(Arc::new(executor)).settle().cancel_on(&token);
-        stage.run(pin!(call.into_future()), &log)
+        let call = call.spawned_on(Arc::new(executor.clone())).settle().cancel_on(&stage.token);
+        stage.run(pin!(call.into_future()), others)
     } else {
-        stage.run(pin!(call.settle().cancel_on(&token).into_future()), &log)
+        stage.run(pin!(call.settle().cancel_on(&stage.token).into_future()), others)
     }
 }
 
 /// What moves a scripted call on.
-struct Stage<'a> {
+pub(super) struct Stage<'a> {
     scenario: &'a Scenario,
-    clock: ManualClock,
-    token: CancellationToken,
-    executor: ManualExecutor,
+    pub(super) clock: ManualClock,
+    /// The caller's, who cancels with it.
+    pub(super) token: CancellationToken,
+    log: Arc<Mutex<Vec<Event>>>,
 }
 
-impl Stage<'_> {
-    /// Polls the call whenever it is woken, and moves time on when nothing is. What is told while
-    /// the call is dropped afterwards is not part of its story.
-    fn run<F: Future>(&self, mut call: Pin<&mut F>, log: &Mutex<Vec<Event>>) -> Timeline {
+impl<'a> Stage<'a> {
+    pub(super) fn new(scenario: &'a Scenario) -> Self {
+        let (clock, token) = (ManualClock::new(), CancellationToken::new());
+        Self { scenario, clock, token, log: Arc::default() }
+    }
+
+    /// The policy of the scenario, on this stage.
+    pub(super) fn hedge(&self) -> Hedge {
+        let log = Arc::clone(&self.log);
+        let observer = move |event: &Event| {
+            log.lock().unwrap_or_else(PoisonError::into_inner).push(*event);
+        };
+        let clock = Arc::new(self.clock.clone());
+        self.scenario.budgeted().clock(clock).observer(Arc::new(observer))
+    }
+
+    /// Polls the call whenever it is woken, and moves time on when nothing is; `others` lets
+    /// whatever runs beside the call go on until it waits. What is told while the call is dropped
+    /// afterwards is not part of its story.
+    pub(super) fn run<F: Future>(&self, mut call: Pin<&mut F>, others: impl Fn()) -> Timeline {
         let woken = Arc::new(Flag::default());
         let waker = Waker::from(Arc::clone(&woken));
         let mut cx = Context::from_waker(&waker);
@@ -90,7 +104,7 @@ impl Stage<'_> {
                 self.token.cancel();
                 cancel_in = None;
             }
-            self.executor.run();
+            others();
             if std::mem::take(&mut first) || woken.take() {
                 match catch_unwind(AssertUnwindSafe(|| call.as_mut().poll(&mut cx))) {
                     Err(_) => break true,
@@ -103,7 +117,7 @@ impl Stage<'_> {
             self.clock.advance(next);
             cancel_in = cancel_in.map(|left| left.saturating_sub(next));
         };
-        let log = log.lock().unwrap_or_else(PoisonError::into_inner);
+        let log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
         let timeline = Timeline::new(self.scenario, &log);
         let told = timeline.returned.kind == ReturnedKind::Panic;
         debug_assert_eq!(panicked, told, "a panic reaches the caller, and the events say so");
@@ -112,7 +126,7 @@ impl Stage<'_> {
 }
 
 /// One scripted attempt.
-async fn play(clock: ManualClock, script: Script, attempt: Attempt) -> Outcome {
+pub(super) async fn play(clock: ManualClock, script: Script, attempt: Attempt) -> Outcome {
     let mut work = clock.sleep(script.length());
     let mut told = pin!(attempt.cancelled());
     let by_itself = std::future::poll_fn(|cx| match work.as_mut().poll(cx) {

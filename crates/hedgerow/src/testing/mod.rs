@@ -1,7 +1,7 @@
 //! Scripted calls: see, and assert, what a policy does with attempts that behave as written.
 //!
-//! A [`Scenario`] is a policy and a script of attempts. It runs in virtual time, on the pure engine
-//! or on the async front, and gives a [`Timeline`]: when each attempt started, which event came
+//! A [`Scenario`] is a policy and a script of attempts. It runs in virtual time, on the pure engine,
+//! on the async front or on threads, and gives a [`Timeline`]: when each attempt started, which event came
 //! when, what was returned. All fronts give the same timeline.
 //!
 //! ```
@@ -23,6 +23,7 @@ mod engine;
 mod executor;
 mod future;
 mod scenario;
+mod threads;
 mod timeline;
 
 pub use executor::ManualExecutor;

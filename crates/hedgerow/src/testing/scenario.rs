@@ -7,7 +7,7 @@ use std::time::Duration;
 use hedgerow_core::{Budget, Moment};
 
 use super::timeline::Timeline;
-use super::{engine, future};
+use super::{engine, future, threads};
 use crate::hedge::Hedge;
 
 /// A policy and a script of attempts, to be run in virtual time.
@@ -77,6 +77,8 @@ pub enum Front {
     Engine,
     /// Futures on a manual clock.
     Async,
+    /// Threads, which a manual clock keeps in step.
+    Blocking,
 }
 
 impl Script {
@@ -180,6 +182,7 @@ impl Scenario {
         match front {
             Front::Engine => engine::run(self),
             Front::Async => future::run(self),
+            Front::Blocking => threads::run(self),
         }
     }
 

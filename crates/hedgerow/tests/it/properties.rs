@@ -1,4 +1,4 @@
-//! Random policies and scripts, on both fronts.
+//! Random policies and scripts, on every front.
 //!
 //! Times lie on a coarse grid, so that everything that can happen in one instant does.
 
@@ -163,5 +163,21 @@ proptest! {
         let future = scenario.run(Front::Async);
         check(&scenario, &future)?;
         prop_assert_eq!(engine, future);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: 4_000,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+
+    /// On threads, of which each case starts a few.
+    #[test]
+    fn pr_34_threads_agree_with_the_engine(scenario in scenario()) {
+        let threads = scenario.run(Front::Blocking);
+        check(&scenario, &threads)?;
+        prop_assert_eq!(scenario.run(Front::Engine), threads);
     }
 }
