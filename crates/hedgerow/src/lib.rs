@@ -35,6 +35,7 @@
 //! * [`Rules`] is the typed part as a trait, for clients that keep theirs.
 //! * [`Attempt`] is what the work is told about itself.
 //! * [`Report`] is what [`settle`](HedgedCall::settle) resolves to.
+//! * [`threads`] is all of that for work that blocks; it begins with [`Hedge::blocking`].
 //!
 //! The decisions are made by the pure engine of `hedgerow-core`; this crate waits, runs attempts
 //! and obeys.

@@ -191,7 +191,8 @@ impl<Fut: Work, R: Rules<Fut::Value, Fut::Error>> Drop for SpawnedAttempt<Fut, R
                 }
             }
             State::Ready(work) => drop((ToldLate(&self.attempt), work)),
-            State::Over => {}
+            // Let go of after it gave its outcome, if rules panicked over that.
+            State::Over => drop(ToldLate(&self.attempt)),
         }
     }
 }

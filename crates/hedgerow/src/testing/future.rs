@@ -13,9 +13,9 @@ use tokio_util::sync::CancellationToken;
 use super::executor::{Flag, ManualExecutor};
 use super::scenario::{Scenario, Script, Scripted};
 use super::timeline::{ReturnedKind, Timeline};
-use crate::hedge::Hedge;
 use crate::attempt::Attempt;
 use crate::clock::ManualClock;
+use crate::hedge::Hedge;
 use crate::rules::{Judged, NoAction, NoHook, Rules};
 
 /// The outcome of a scripted attempt: how it ended, on the side of the `Result` where it belongs.

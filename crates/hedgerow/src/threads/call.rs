@@ -169,6 +169,7 @@ where
     ///     .run();
     /// assert_eq!(answer, Ok("from the other region"));
     /// ```
+    #[expect(clippy::type_complexity, reason = "a closure of ours around the caller's")]
     pub fn next_action<A, H>(
         self,
         mut next: H,

@@ -17,16 +17,18 @@ const FORBIDDEN: &[(&str, &str, &[&str])] = &[
     ("hedgerow", "clock", &["attempt", "late", "rules", "hedge", "drive", "call", "report"]),
     ("hedgerow", "properties", &["attempt", "late", "rules", "hedge", "drive", "call", "report"]),
     ("hedgerow", "late", &["attempt", "rules", "hedge", "drive", "call", "report"]),
+    ("hedgerow", "abandoned", &["attempt", "late", "rules", "hedge", "drive", "call", "report"]),
     ("hedgerow", "failure", &["attempt", "rules", "hedge", "drive", "call", "report"]),
     ("hedgerow", "attempt", &["rules", "hedge", "drive", "call", "report"]),
     ("hedgerow", "extras", &["rules", "hedge", "drive", "call", "report"]),
     ("hedgerow", "rules", &["hedge", "drive", "call", "report"]),
     ("hedgerow", "hedge", &["attempt", "rules", "drive", "call", "report", "testing", "config"]),
     ("hedgerow", "config", &["attempt", "rules", "drive", "call", "report", "testing"]),
-    ("hedgerow", "drive", &["call", "report", "testing", "config"]),
-    ("hedgerow", "report", &["call", "testing", "config"]),
-    ("hedgerow", "call", &["report", "testing", "config"]),
-    ("hedgerow", "settle", &["testing", "config"]),
+    ("hedgerow", "drive", &["call", "report", "threads", "testing", "config"]),
+    ("hedgerow", "report", &["call", "threads", "testing", "config"]),
+    ("hedgerow", "call", &["report", "threads", "testing", "config"]),
+    ("hedgerow", "settle", &["threads", "testing", "config"]),
+    ("hedgerow", "threads", &["testing", "config"]),
 ];
 
 /// What each crate may depend on, of the workspace's own crates.
