@@ -60,6 +60,7 @@ fn show(name: &str, took: &[Duration], queries: usize) {
 fn main() {
     static DIRECT: Database = Database { queries: AtomicUsize::new(0) };
     static HEDGED: Database = Database { queries: AtomicUsize::new(0) };
+    static STALLS: Database = Database { queries: AtomicUsize::new(49) };
 
     println!("{CALLERS} threads, {CALLS} calls each; one query in 50 stalls for 100 ms\n");
     println!("{:<10} {:>8} {:>8} {:>8}", "", "p50", "p95", "p99");
@@ -70,7 +71,6 @@ fn main() {
     show("hedged", &took, HEDGED.queries.load(Ordering::Relaxed));
 
     // One call in full: its primary is the query that stalls.
-    static STALLS: Database = Database { queries: AtomicUsize::new(49) };
     let report = hedge.blocking().prepare(|attempt| STALLS.query(&attempt)).settle();
     println!("\none call whose primary stalls:\n{report}");
 }

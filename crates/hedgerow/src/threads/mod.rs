@@ -3,7 +3,8 @@
 //! [`Hedge::blocking`] is where it begins. The call blocks its caller; every attempt, the primary
 //! too, runs on a thread of its own. Beside that nothing is different: the same race decides, by
 //! the same [`Rules`](crate::Rules), and tells the same events and the same
-//! [`Report`](crate::Report).
+//! [`Report`](crate::Report). Time is the system's monotonic clock, unless the policy has a clock of
+//! its own. Like everything that blocks, it has no place on the worker threads of an async runtime.
 //!
 //! # Losers
 //!

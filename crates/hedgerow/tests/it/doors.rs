@@ -46,7 +46,9 @@ impl Crew {
     pub(crate) fn join(&self) -> usize {
         let handles = std::mem::take(&mut *lock(&self.0));
         let count = handles.len();
-        handles.into_iter().for_each(|handle| handle.join().unwrap());
+        for handle in handles {
+            handle.join().unwrap();
+        }
         count
     }
 }

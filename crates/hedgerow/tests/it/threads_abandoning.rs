@@ -11,7 +11,7 @@ use crate::support::{Answer, Events, lock, ms};
 
 /// A script under the preset, in virtual time.
 fn play<const N: usize>(hedge: Hedge, script: [Script; N]) -> Timeline {
-    Scenario::new(hedge).script(script.to_vec()).run(Front::Blocking)
+    Scenario::new(hedge).script(script.into()).run(Front::Blocking)
 }
 
 fn ok(after: u64, value: &str) -> Script {
@@ -228,13 +228,13 @@ fn m21_what_losers_do_after_the_decision_is_ignored() {
             .observer(events.observer())
             .blocking()
             .on(crew.shared())
-            .prepare(move |attempt| match attempt.hedge_number() {
-                1 => Ok("quick"),
-                _ => {
-                    gone.pass();
-                    // Without a message on the terminal.
-                    if panics { std::panic::resume_unwind(Box::new("late")) } else { Err("late") }
+            .prepare(move |attempt| {
+                if attempt.hedge_number() == 1 {
+                    return Ok("quick");
                 }
+                gone.pass();
+                // Without a message on the terminal.
+                if panics { std::panic::resume_unwind(Box::new("late")) } else { Err("late") }
             })
             .on_discard(keeper(&kept))
             .run();

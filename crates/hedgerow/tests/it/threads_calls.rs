@@ -14,6 +14,7 @@ fn on_failure(hedges: u32) -> Hedge {
 }
 
 /// Fails with its number.
+#[expect(clippy::needless_pass_by_value, reason = "as work is called")]
 fn fails(attempt: Attempt) -> Result<u8, u8> {
     Err(attempt.hedge_number())
 }

@@ -27,6 +27,7 @@ impl Threads for Only {
     }
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "as work is called")]
 fn fails_first(attempt: Attempt) -> Answer {
     if attempt.hedge_number() == 0 { Err("down") } else { Ok("up") }
 }
