@@ -17,7 +17,8 @@
 //! | `Detach` | it is not told, and not waited for |
 //!
 //! An attempt that is let go runs on until it returns; what it returns goes to `on_discard`, on its
-//! thread, and where losers are detached the observer is told of its end. The same holds for every
+//! thread, and where losers are detached the observer is told of its end. One that waits for its
+//! thread and has not begun never does, unless losers are detached. The same holds for every
 //! attempt when the caller cancels or a panic passes through the call. Work that listens looks at
 //! [`Attempt::is_cancelled`](crate::Attempt::is_cancelled), or bounds its waits by
 //! [`Attempt::deadline`](crate::Attempt::deadline); how many of those that do not may pile up is

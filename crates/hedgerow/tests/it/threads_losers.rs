@@ -21,15 +21,18 @@ fn at_once(losers: Losers) -> Hedge {
     Hedge::default().delay(Delay::Immediately).losers(losers).max_abandoned(usize::MAX)
 }
 
-/// The primary waits at a door and says whether it was told to stop; the hedge answers.
+/// The primary waits at a door and says whether it was told to stop; the hedge answers as soon as
+/// the primary is there, since one that has not begun by then would never begin.
 fn slow_primary(door: &Door) -> impl Fn(Attempt) -> Answer + use<> {
-    let door = door.clone();
-    move |attempt| match attempt.hedge_number() {
-        0 => {
-            door.pass();
-            Ok(if attempt.is_cancelled() { "told" } else { "untold" })
+    let (door, begun) = (door.clone(), Door::default());
+    move |attempt| {
+        if attempt.hedge_number() > 0 {
+            begun.pass();
+            return Ok("quick");
         }
-        _ => Ok("quick"),
+        begun.open();
+        door.pass();
+        Ok(if attempt.is_cancelled() { "told" } else { "untold" })
     }
 }
 
@@ -217,9 +220,10 @@ fn h02_an_attempts_panic_reaches_the_caller_and_the_others_are_told() {
     let (door, crew, kept) = (Door::default(), Crew::default(), Kept::default());
     let (hedge, script) = (at_once(Losers::Join { grace: None }), slow_primary(&door));
     let text = caught(|| {
-        let work = move |attempt: Attempt| match attempt.hedge_number() {
-            0 => script(attempt),
-            _ => std::panic::resume_unwind(Box::new("boom")),
+        let work = move |attempt: Attempt| {
+            let hedges = attempt.hedge_number() > 0;
+            let answer = script(attempt);
+            if hedges { std::panic::resume_unwind(Box::new("boom")) } else { answer }
         };
         let call = hedge.blocking().on(crew.shared()).prepare(work);
         call.on_discard(keeper(&kept)).run()
