@@ -28,13 +28,17 @@ pub enum Gate {
     Stopped,
     /// A hedge was rejected before it started, and the policy stops there.
     Rejected,
+    /// As many attempts as are allowed to still run on without their calls.
+    Abandoned,
+    /// No thread could be had for the hedge.
+    NoThread,
     /// Nothing spoke against the hedge, but the policy is a dry run.
     DryRun,
 }
 
 impl Gate {
     /// Every gate.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 14] = [
         Self::Cold,
         Self::Probability,
         Self::Slow,
@@ -47,6 +51,8 @@ impl Gate {
         Self::Stopped,
         Self::Rejected,
         Self::DryRun,
+        Self::Abandoned,
+        Self::NoThread,
     ];
 
     /// The name used in events, metrics and reports.
@@ -64,6 +70,8 @@ impl Gate {
             Self::Stopped => "stopped",
             Self::Rejected => "rejected",
             Self::DryRun => "dry-run",
+            Self::Abandoned => "abandoned",
+            Self::NoThread => "no-thread",
         }
     }
 }

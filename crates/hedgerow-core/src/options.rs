@@ -82,7 +82,8 @@ pub enum Exhausted {
 /// What happens to attempts that still run when the call is decided.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Losers {
-    /// They are dropped before the result is returned.
+    /// They are dropped before the result is returned. Threads, which cannot be, are told to stop
+    /// and let go.
     #[default]
     Drop,
     /// They are told to stop and waited for, at most for `grace` (`None`: as long as it takes). Work
@@ -92,8 +93,8 @@ pub enum Losers {
         /// How long to wait for them after the decision.
         grace: Option<Duration>,
     },
-    /// They run on in the background and their outcomes are discarded (M7). Needs spawned
-    /// placement.
+    /// They run on in the background and their outcomes are discarded (M7). Needs attempts that
+    /// are tasks or threads of their own.
     Detach,
 }
 

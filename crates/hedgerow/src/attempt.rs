@@ -76,9 +76,14 @@ impl Attempt {
     /// `None` if the call keeps no tokens: then the attempt's future is simply dropped, and that
     /// is how it is told. A call keeps tokens if it says
     /// [`tokens`](crate::HedgedCall::tokens), if its losers are joined or detached, if it is
-    /// spawned, or if it is given a token or properties of its own.
+    /// spawned or [`blocking`](crate::Hedge::blocking), or if it is given a token or properties of its own.
     pub fn token(&self) -> Option<CancellationToken> {
         self.shared.as_ref().map(|shared| shared.token.clone())
+    }
+
+    /// Whether this attempt was told to stop: what work that blocks its thread asks now and then.
+    pub fn is_cancelled(&self) -> bool {
+        self.shared.as_ref().is_some_and(|shared| shared.token.is_cancelled())
     }
 
     /// Waits until this attempt is told to stop; for ever if it never is.

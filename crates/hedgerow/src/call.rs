@@ -24,10 +24,10 @@ use crate::rules::{Defaults, DelayWith, NextHedge, OnHedge, OnHedgeAsync, Rules}
 #[derive(Clone, Debug)]
 #[must_use = "a hedged call does nothing until it is awaited"]
 pub struct HedgedCall<P, F, R> {
-    policy: P,
-    work: F,
-    rules: R,
-    extras: Option<Box<Extras>>,
+    pub(crate) policy: P,
+    pub(crate) work: F,
+    pub(crate) rules: R,
+    pub(crate) extras: Option<Box<Extras>>,
 }
 
 /// Makes calls.
@@ -243,12 +243,12 @@ where
         R: Send + 'static,
         R::Action: Send + 'static,
     {
-        let losers = self.policy.borrow().policy().losers;
-        let call = self.extra(|extras| {
+        let Self { policy, work, rules, extras } = self.extra(|extras| {
             extras.spawned = true;
             extras.tracked = true;
         });
-        let call = call.with(|rules| SharedRules::new(rules, spawner, losers));
+        let rules = SharedRules::new(rules, spawner, policy.borrow());
+        let call = HedgedCall { policy, work, rules, extras };
         let shared = call.rules.clone();
         call.with_work(|mut work| {
             move |attempt: Attempt| {

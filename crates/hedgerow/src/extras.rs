@@ -1,7 +1,10 @@
 //! What few calls need.
 
+use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
+use hedgerow_core::Gate;
 use tokio_util::sync::CancellationToken;
 
 use crate::attempt::AttemptCounter;
@@ -19,6 +22,15 @@ pub(crate) struct Extras {
     pub(crate) tracked: bool,
     pub(crate) settle: bool,
     pub(crate) spawned: bool,
+    /// Asked before each attempt, where attempts need room of their own.
+    pub(crate) room: Option<Arc<dyn Room>>,
+}
+
+/// Has room for attempts, or has not.
+pub(crate) trait Room: fmt::Debug + Send + Sync {
+    /// Makes room for this attempt, which is the next to start; 0 is the primary. A primary that
+    /// is refused starts all the same.
+    fn admit(&self, hedge: u8) -> Result<(), Gate>;
 }
 
 impl Default for Extras {
@@ -32,6 +44,7 @@ impl Default for Extras {
             tracked: false,
             settle: false,
             spawned: false,
+            room: None,
         }
     }
 }

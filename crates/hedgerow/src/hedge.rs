@@ -12,6 +12,7 @@ use hedgerow_core::{
     Observer, Panics, Policy, Pushback, RatioBudget, RejectedHedge, Schedule,
 };
 
+use crate::abandoned::Abandoned;
 use crate::clock::{Clock, or_tokio};
 
 /// A hedging policy: when to start another attempt, how many, and what to do with the losers.
@@ -33,6 +34,7 @@ use crate::clock::{Clock, or_tokio};
 /// | `max_extra_load` | no bound | [`max_extra_load`](Hedge::max_extra_load) |
 /// | `quiet_after_pushback` | false; true for adaptive | [`quiet_after_pushback`](Hedge::quiet_after_pushback) |
 /// | `dry_run` | false | [`dry_run`](Hedge::dry_run) |
+/// | `max_abandoned` | no bound | [`max_abandoned`](Hedge::max_abandoned) |
 ///
 /// Setters that can be given an impossible number panic and say what would be right, as for any
 /// literal mistake in a program; numbers that come from outside go through `HedgeConfig` (feature
@@ -60,6 +62,8 @@ pub struct Hedge {
     epoch: Option<Arc<OnceLock<Instant>>>,
     /// What is learned apart; there if anything is learned.
     keys: Option<Arc<Keys>>,
+    /// Counts the attempts that outlive their calls, if they are bounded.
+    abandoned: Option<Arc<Abandoned>>,
 }
 
 impl Default for Hedge {
@@ -127,7 +131,7 @@ impl Hedge {
 
     /// A threaded policy: one extra attempt after two seconds or at a failure; the latest failure
     /// is returned; losers run on in the background (rules M1 to M22). Calls must be
-    /// [`spawned`](crate::HedgedCall::spawned).
+    /// [`blocking`](Hedge::blocking) or [`spawned`](crate::HedgedCall::spawned).
     pub fn abandoning() -> Self {
         Self::default()
             .exhausted(Exhausted::Last)
@@ -303,6 +307,25 @@ impl Hedge {
         self.derived()
     }
 
+    /// Bounds the attempts that run on without their calls: once there are `most` of them, in all
+    /// calls of this policy and its clones together, no further hedge starts until one has ended
+    /// (gate `abandoned`). A primary is never refused, so there may be more. 0 means that nothing
+    /// is hedged.
+    ///
+    /// For attempts that are tasks or threads of their own: those of losers that are detached, of
+    /// [`blocking`](Hedge::blocking) calls that do not listen when they are told to stop, and of
+    /// callers who left early. No bound by default.
+    pub fn max_abandoned(mut self, most: usize) -> Self {
+        self.abandoned = Some(Arc::new(Abandoned::at_most(most)));
+        self
+    }
+
+    /// How many attempts run on without their calls now; `None` for a policy that does not bound
+    /// them ([`max_abandoned`](Hedge::max_abandoned); a bound of [`usize::MAX`] only counts).
+    pub fn abandoned(&self) -> Option<usize> {
+        self.abandoned.as_ref().map(|abandoned| abandoned.count())
+    }
+
     /// The options as plain data, as the engine takes them.
     #[inline]
     pub fn policy(&self) -> &Policy {
@@ -310,7 +333,8 @@ impl Hedge {
     }
 
     pub(crate) fn from_policy(policy: Policy) -> Self {
-        Self { policy, clock: None, plain: false, epoch: None, keys: None }.derived()
+        let (epoch, keys, abandoned) = (None, None, None);
+        Self { policy, clock: None, plain: false, epoch, keys, abandoned }.derived()
     }
 
     fn derived(mut self) -> Self {
@@ -347,6 +371,11 @@ impl Hedge {
             let now = or_tokio(self.own_clock()).now();
             self.policy.pushed_back(pushback, self.time(now));
         }
+    }
+
+    #[inline]
+    pub(crate) fn counts_abandoned(&self) -> Option<&Arc<Abandoned>> {
+        self.abandoned.as_ref()
     }
 
     #[inline]

@@ -35,6 +35,7 @@
 //! * [`Rules`] is the typed part as a trait, for clients that keep theirs.
 //! * [`Attempt`] is what the work is told about itself.
 //! * [`Report`] is what [`settle`](HedgedCall::settle) resolves to.
+//! * [`threads`] is all of that for work that blocks; it begins with [`Hedge::blocking`].
 //!
 //! The decisions are made by the pure engine of `hedgerow-core`; this crate waits, runs attempts
 //! and obeys.
@@ -46,6 +47,7 @@
 //! * `test-util`: a manual clock, and scripted calls that show what a policy does with them
 //!   (`testing`).
 
+mod abandoned;
 mod attempt;
 mod call;
 mod cancel;
@@ -65,6 +67,7 @@ mod settle;
 pub mod stream;
 #[cfg(feature = "test-util")]
 pub mod testing;
+pub mod threads;
 
 pub use hedgerow_core::{
     Budget, Decision, Delay, End, Event, EventKind, Exhausted, ExtraLoad, FailureStart, Gate,
@@ -87,6 +90,7 @@ pub use properties::Properties;
 pub use report::{AllFailed, AttemptReport, Report};
 pub use rules::{Defaults, Discarded, Judged, NextAction, NextHedge, NoAction, NoHook, Rules};
 pub use settle::{Settle, Settled};
+pub use threads::{Blocking, BlockingCall, BlockingWork, Job, Seat, Threads};
 
 /// Compiles and runs the examples of the README.
 #[cfg(doctest)]

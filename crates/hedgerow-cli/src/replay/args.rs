@@ -72,6 +72,8 @@ enum FrontArg {
     Engine,
     /// The same futures, each opening a stream whose one item is its outcome
     Stream,
+    /// Threads that block, kept in step by such a clock
+    Blocking,
 }
 
 impl ReplayArgs {
@@ -80,6 +82,7 @@ impl ReplayArgs {
             FrontArg::Async => Front::Async,
             FrontArg::Engine => Front::Engine,
             FrontArg::Stream => Front::Stream,
+            FrontArg::Blocking => Front::Blocking,
         }
     }
 }

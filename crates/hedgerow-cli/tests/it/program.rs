@@ -35,7 +35,7 @@ fn wrong_arguments_are_refused_with_status_2() {
     let table: [(&[&str], &str); 4] = [
         (&["repaly"], "'replay'"),
         (&["replay", "--jsno"], "'--json'"),
-        (&["replay", "--front", "threads"], "[possible values: async, engine, stream]"),
+        (&["replay", "--front", "threads"], "[possible values: async, engine, stream, blocking]"),
         (&["replay", "--json=yes"], "unexpected value 'yes'"),
     ];
     for (args, hint) in table {

@@ -25,7 +25,7 @@ fn scenario(id: &str) -> &'static str {
 #[test]
 fn s1_to_s72_are_met_on_every_front() {
     let run = |front| hedgerow(&["replay", "--json", "--front", front], TABLE);
-    let fronts = ["async", "engine", "stream"].map(run);
+    let fronts = ["async", "engine", "stream", "blocking"].map(run);
     for ran in &fronts {
         assert_eq!((ran.status, ran.err.as_str()), (Some(0), ""));
         let results = ran.json();
@@ -91,7 +91,7 @@ fn milliseconds_are_whole_where_they_are() {
 fn huge_and_zero_durations_are_played() {
     let zero = one(r#"{"policy":{"delay":"0ms"},"attempts":[{"after":"0ms","outcome":"ok"}]}"#);
     assert_eq!(zero["events"], json!(["win(0)@0"]));
-    for front in ["async", "engine", "stream"] {
+    for front in ["async", "engine", "stream", "blocking"] {
         let huge = r#"{"policy":{"delay":"500000h","max_hedges":10},"attempts":[{"after":"99999999999999h","outcome":"ok"}]}"#;
         let ran = hedgerow(&["replay", "--json", "--front", front], huge);
         assert_eq!(ran.status, Some(0), "{}", ran.err);

@@ -38,10 +38,16 @@ impl Call {
     /// The other answer to [`Step::Start`](super::Step::Start) of a hedge: it does not start, and
     /// nothing else will.
     pub fn declined(&mut self, policy: &Policy, now: Moment) {
-        debug_assert!(matches!(self.phase, Phase::Preparing(_)), "only a Start is declined");
+        self.refused(policy, Gate::Stopped, now);
+    }
+
+    /// The other answer of a front that has no room for the hedge: it does not start, for this
+    /// reason, and nothing else will.
+    pub fn refused(&mut self, policy: &Policy, gate: Gate, now: Moment) {
+        debug_assert!(matches!(self.phase, Phase::Preparing(_)), "only a Start is refused");
         self.refund(policy);
         self.phase = Phase::Racing;
-        self.refuse(policy, Gate::Stopped, now);
+        self.refuse(policy, gate, now);
     }
 
     /// A target asked for quiet. An outcome that decides tells later calls alone.

@@ -2,7 +2,7 @@
 //!
 //! A [`Call`] takes "this happened, at this moment" and answers "do this next". It reads no clock,
 //! spawns nothing and knows nothing of futures, threads or the caller's types; the same object is
-//! driven by the async front, by the replay of scenarios and by tests.
+//! driven by the async and the thread front, by the replay of scenarios and by tests.
 //!
 //! # States
 //!

@@ -4,12 +4,13 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::Context;
 
-use hedgerow_core::{Losers, Moment, Origin};
+use hedgerow_core::{Gate, Losers, Moment, Origin};
 
 use super::Work;
 use super::race::{ActionOf, Held, Parts, Race};
 use super::slots::{Hedging, caught};
 use crate::attempt::{Attempt, AttemptCounter};
+use crate::hedge::Hedge;
 use crate::rules::{NextAction, NextHedge, Rules};
 
 impl<Fut, R> Race<Fut, R>
@@ -28,6 +29,9 @@ where
     ) where
         F: FnMut(Attempt) -> Fut,
     {
+        if let Some(gate) = self.no_room(parts.hedge, number) {
+            return self.project().call.refused(parts.hedge.policy(), gate, now);
+        }
         let attempt = self.make_attempt(parts, number);
         let mut action = NextAction::Repeat;
         let mut hook = None;
@@ -96,6 +100,16 @@ where
             NextAction::Stop => {}
         }
         self.poll_attempt(parts, number, now, cx);
+    }
+
+    /// Why there is no room for this hedge, if there is none. The primary always starts.
+    fn no_room(&self, hedge: &Hedge, number: u8) -> Option<Gate> {
+        let is_hedge = number > 0;
+        if is_hedge && hedge.counts_abandoned().is_some_and(|abandoned| abandoned.is_full()) {
+            return Some(Gate::Abandoned);
+        }
+        let room = self.extras.as_deref()?.room.as_deref()?;
+        room.admit(number).err().filter(|_| is_hedge)
     }
 
     fn make_attempt<F>(&self, parts: &Parts<'_, F, Fut, R>, hedge: u8) -> Attempt {

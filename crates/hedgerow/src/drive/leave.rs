@@ -78,7 +78,9 @@ where
                 continue;
             }
             if hedge.policy().losers == Losers::Detach {
-                let Some(observer) = &hedge.policy().observer else {
+                // An attempt that panics just now has its end told with the panic.
+                let panics = *this.polling == Some(number);
+                let Some(observer) = hedge.policy().observer.as_ref().filter(|_| !panics) else {
                     continue;
                 };
                 let late = Late {

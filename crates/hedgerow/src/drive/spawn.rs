@@ -12,8 +12,10 @@ use tokio::sync::oneshot;
 
 use super::Work;
 use super::slots::{Caught, poll_caught};
+use crate::abandoned::{Abandoned, AttemptsEnd, CallsEnd};
 use crate::attempt::Attempt;
 use crate::failure::Failure;
+use crate::hedge::Hedge;
 use crate::rules::{Discarded, Judged, NextAction, NextHedge, Rules};
 
 /// Starts tasks: where the attempts of a spawned call run.
@@ -43,19 +45,21 @@ pub struct SharedRules<R> {
     rules: Arc<Mutex<R>>,
     spawner: Arc<dyn Spawner>,
     detach: bool,
+    abandoned: Option<Arc<Abandoned>>,
 }
 
 impl<R> Clone for SharedRules<R> {
     fn clone(&self) -> Self {
         let (rules, spawner) = (Arc::clone(&self.rules), Arc::clone(&self.spawner));
-        Self { rules, spawner, detach: self.detach }
+        Self { rules, spawner, detach: self.detach, abandoned: self.abandoned.clone() }
     }
 }
 
 impl<R> SharedRules<R> {
-    pub(crate) fn new(rules: R, spawner: Arc<dyn Spawner>, losers: Losers) -> Self {
-        let detach = losers == Losers::Detach;
-        Self { rules: Arc::new(Mutex::new(rules)), spawner, detach }
+    pub(crate) fn new(rules: R, spawner: Arc<dyn Spawner>, hedge: &Hedge) -> Self {
+        let detach = hedge.policy().losers == Losers::Detach;
+        let abandoned = hedge.counts_abandoned().cloned();
+        Self { rules: Arc::new(Mutex::new(rules)), spawner, detach, abandoned }
     }
 
     fn lock(&self) -> MutexGuard<'_, R> {
@@ -92,14 +96,8 @@ where
 
     fn next_action(&mut self, next: &NextHedge<'_>) -> Result<NextAction<Self::Action, T, E>, E> {
         let action = self.lock().next_action(next)?;
-        Ok(match action {
-            NextAction::Repeat => NextAction::Repeat,
-            NextAction::Answer(outcome) => NextAction::Answer(outcome),
-            NextAction::Stop => NextAction::Stop,
-            NextAction::Run(action) => {
-                NextAction::Run(SpawnedAttempt::new(action, next.attempt().clone(), self.clone()))
-            }
-        })
+        let spawned = |action| SpawnedAttempt::new(action, next.attempt().clone(), self.clone());
+        Ok(action.map(spawned))
     }
 
     fn on_hedge(&mut self, next: &NextHedge<'_>) -> Option<Self::Hook> {
@@ -134,7 +132,7 @@ where
 
 enum State<Fut: Work> {
     Ready(Fut),
-    Running(oneshot::Receiver<Caught<Fut::Value, Fut::Error>>),
+    Running(oneshot::Receiver<Caught<Fut::Value, Fut::Error>>, Option<CallsEnd>),
     Over,
 }
 
@@ -163,10 +161,11 @@ where
             };
             let (sender, outcome) = oneshot::channel();
             let (attempt, rules) = (self.attempt.clone(), self.rules.clone());
-            self.state = State::Running(outcome);
-            self.rules.spawner.spawn(Box::pin(run(work, attempt, rules, sender)));
+            let (mine, its) = self.rules.abandoned.as_ref().map(Abandoned::ends).unzip();
+            self.state = State::Running(outcome, mine);
+            self.rules.spawner.spawn(Box::pin(run(work, attempt, rules, sender, its)));
         }
-        let State::Running(outcome) = &mut self.state else {
+        let State::Running(outcome, _) = &mut self.state else {
             panic!("`SpawnedAttempt` polled after completion");
         };
         let received = ready!(Pin::new(outcome).poll(cx));
@@ -175,7 +174,7 @@ where
             Ok(Ok(outcome)) => Poll::Ready(outcome),
             Ok(Err(panic)) => resume_unwind(panic),
             Err(error) => {
-                panic!("the task of an attempt was dropped, its runtime has shut down: {error}")
+                panic!("the task of an attempt was dropped, what runs it has shut down: {error}")
             }
         }
     }
@@ -184,17 +183,20 @@ where
 impl<Fut: Work, R: Rules<Fut::Value, Fut::Error>> Drop for SpawnedAttempt<Fut, R> {
     fn drop(&mut self) {
         match std::mem::replace(&mut self.state, State::Over) {
-            State::Running(mut outcome) => {
+            State::Running(mut outcome, end) => {
                 // The task stops when it sees this, unless it is detached.
                 outcome.close();
                 if let Ok(caught) = outcome.try_recv() {
                     let told = ToldLate(&self.attempt);
                     too_late(caught, &self.attempt, &self.rules);
                     drop(told);
+                } else if let Some(end) = end {
+                    end.let_go();
                 }
             }
             State::Ready(work) => drop((ToldLate(&self.attempt), work)),
-            State::Over => {}
+            // Let go of after it gave its outcome, if rules panicked over that.
+            State::Over => drop(ToldLate(&self.attempt)),
         }
     }
 }
@@ -211,6 +213,7 @@ async fn run<Fut, R>(
     attempt: Attempt,
     rules: SharedRules<R>,
     mut sender: oneshot::Sender<Caught<Fut::Value, Fut::Error>>,
+    abandoned: Option<AttemptsEnd>,
 ) where
     Fut: Work,
     R: Rules<Fut::Value, Fut::Error>,
@@ -232,6 +235,7 @@ async fn run<Fut, R>(
         too_late(caught, &attempt, &rules);
     }
     drop(end);
+    drop(abandoned);
 }
 
 /// Tells of the end of a detached attempt, also if its task is dropped before it has ended.

@@ -155,6 +155,18 @@ pub enum NextAction<A, T, E> {
     Stop,
 }
 
+impl<A, T, E> NextAction<A, T, E> {
+    /// The same with another way to run it.
+    pub(crate) fn map<B>(self, run: impl FnOnce(A) -> B) -> NextAction<B, T, E> {
+        match self {
+            Self::Repeat => NextAction::Repeat,
+            Self::Run(action) => NextAction::Run(run(action)),
+            Self::Answer(outcome) => NextAction::Answer(outcome),
+            Self::Stop => NextAction::Stop,
+        }
+    }
+}
+
 /// An outcome that is being judged.
 #[derive(Debug)]
 pub struct Judged<'a, T, E> {

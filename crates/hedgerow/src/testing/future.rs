@@ -71,9 +71,9 @@ pub(super) fn run(scenario: &Scenario) -> Timeline {
 pub(super) struct Stage<'a> {
     scenario: &'a Scenario,
     pub(super) hedge: Hedge,
-    clock: ManualClock,
-    token: CancellationToken,
-    executor: ManualExecutor,
+    pub(super) clock: ManualClock,
+    /// The caller's, who cancels with it.
+    pub(super) token: CancellationToken,
     log: Arc<Mutex<Vec<Event>>>,
 }
 
@@ -84,10 +84,9 @@ impl<'a> Stage<'a> {
         let observer = move |event: &Event| {
             seen.lock().unwrap_or_else(PoisonError::into_inner).push(*event);
         };
-        let clock = ManualClock::new();
+        let (clock, token) = (ManualClock::new(), CancellationToken::new());
         let hedge = scenario.budgeted().clock(Arc::new(clock.clone())).observer(Arc::new(observer));
-        let (token, executor) = (CancellationToken::new(), ManualExecutor::new());
-        Self { scenario, hedge, clock, token, executor, log }
+        Self { scenario, hedge, clock, token, log }
     }
 
     /// What an attempt does.
@@ -104,17 +103,22 @@ impl<'a> Stage<'a> {
         T: Shows + Send + 'static,
     {
         let call = call.idempotent(self.scenario.idempotent);
+        let executor = ManualExecutor::new();
+        let others = || {
+            executor.run();
+        };
         if self.hedge.policy().losers == Losers::Detach {
-            let call = call.spawned_on(Arc::new(self.executor.clone()));
-            self.run(pin!(call.settle().cancel_on(&self.token).into_future()))
+            let call = call.spawned_on(Arc::new(executor.clone()));
+            self.run(pin!(call.settle().cancel_on(&self.token).into_future()), others)
         } else {
-            self.run(pin!(call.settle().cancel_on(&self.token).into_future()))
+            self.run(pin!(call.settle().cancel_on(&self.token).into_future()), others)
         }
     }
 
-    /// Polls the call whenever it is woken, and moves time on when nothing is. What is told while
-    /// the call is dropped afterwards is not part of its story.
-    fn run<F: Future>(&self, mut call: Pin<&mut F>) -> Timeline {
+    /// Polls the call whenever it is woken, and moves time on when nothing is; `others` lets
+    /// whatever runs beside the call go on until it waits. What is told while the call is dropped
+    /// afterwards is not part of its story.
+    pub(super) fn run<F: Future>(&self, mut call: Pin<&mut F>, others: impl Fn()) -> Timeline {
         let woken = Arc::new(Flag::default());
         let waker = Waker::from(Arc::clone(&woken));
         let mut cx = Context::from_waker(&waker);
@@ -126,7 +130,7 @@ impl<'a> Stage<'a> {
                 self.token.cancel();
                 cancel_in = None;
             }
-            self.executor.run();
+            others();
             if std::mem::take(&mut first) || woken.take() {
                 match catch_unwind(AssertUnwindSafe(|| call.as_mut().poll(&mut cx))) {
                     Err(_) => break true,
@@ -148,7 +152,7 @@ impl<'a> Stage<'a> {
 }
 
 /// One scripted attempt.
-async fn play(clock: ManualClock, script: Script, attempt: Attempt) -> Outcome {
+pub(super) async fn play(clock: ManualClock, script: Script, attempt: Attempt) -> Outcome {
     let mut work = clock.sleep(script.length());
     let mut told = pin!(attempt.cancelled());
     let by_itself = std::future::poll_fn(|cx| match work.as_mut().poll(cx) {

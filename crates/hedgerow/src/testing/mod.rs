@@ -24,6 +24,7 @@ mod executor;
 mod future;
 mod scenario;
 mod stream;
+mod threads;
 mod timeline;
 
 pub use executor::ManualExecutor;

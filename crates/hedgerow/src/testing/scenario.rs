@@ -7,7 +7,7 @@ use std::time::Duration;
 use hedgerow_core::{Budget, Moment, Pushback};
 
 use super::timeline::Timeline;
-use super::{engine, future, stream};
+use super::{engine, future, stream, threads};
 use crate::hedge::Hedge;
 
 /// A policy and a script of attempts, to be run in virtual time.
@@ -81,6 +81,8 @@ pub enum Front {
     Async,
     /// Streams of one item each, on a manual clock.
     Stream,
+    /// Threads, which a manual clock keeps in step.
+    Blocking,
 }
 
 impl Script {
@@ -192,6 +194,7 @@ impl Scenario {
             Front::Engine => engine::run(self),
             Front::Async => future::run(self),
             Front::Stream => stream::run(self),
+            Front::Blocking => threads::run(self),
         }
     }
 

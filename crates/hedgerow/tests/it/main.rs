@@ -4,6 +4,8 @@
 
 /// How often attempts are polled.
 mod discipline;
+/// What tests of threads wait at.
+mod doors;
 /// Engine rules that no scenario shows alone.
 mod e_rules;
 /// Gates: each is counted once a call, and told.
@@ -102,3 +104,13 @@ mod streams_points;
 mod streams_world;
 /// What the tests share.
 mod support;
+/// `Hedge::abandoning`, on threads.
+mod threads_abandoning;
+/// What a blocking call can say.
+mod threads_calls;
+/// Losers that are threads.
+mod threads_losers;
+/// Where the attempts of blocking calls run.
+mod threads_places;
+/// Random calls on threads leave nothing behind.
+mod threads_random;

@@ -1,4 +1,4 @@
-//! Random policies and scripts, on both fronts.
+//! Random policies and scripts, on every front.
 //!
 //! Times lie on a coarse grid, so that everything that can happen in one instant does.
 
@@ -179,5 +179,21 @@ proptest! {
             check(&scenario, &timeline)?;
             prop_assert_eq!(&engine, &timeline, "{:?}", front);
         }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: 4_000,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+
+    /// On threads, of which each case starts a few.
+    #[test]
+    fn pr_34_threads_agree_with_the_engine(scenario in scenario()) {
+        let threads = scenario.run(Front::Blocking);
+        check(&scenario, &threads)?;
+        prop_assert_eq!(scenario.run(Front::Engine), threads);
     }
 }
