@@ -2,6 +2,7 @@
 
 use clap::{CommandFactory, Parser, Subcommand};
 
+use crate::check::CheckArgs;
 use crate::demo::DemoArgs;
 use crate::replay::ReplayArgs;
 use crate::simulate::SimulateArgs;
@@ -13,6 +14,7 @@ Examples:
   hedgerow replay scenarios.jsonl   what a policy does with scripted attempts
   hedgerow tune --unit ms log.txt   what to set, from latencies you have
   hedgerow simulate spec.toml       what policies do to servers, load and queues
+  hedgerow check service.toml       what a configuration means, or what is wrong with it
   hedgerow replay --help            the options of a command, and how its input is written
 
 Exit status: 0 done, 1 the run failed or an expectation was not met, 2 bad input.";
@@ -32,6 +34,7 @@ pub(crate) enum Command {
     Replay(ReplayArgs),
     Tune(Box<TuneArgs>),
     Simulate(SimulateArgs),
+    Check(CheckArgs),
 }
 
 /// What to say instead of doing something: help, the version, what is wrong with the arguments.

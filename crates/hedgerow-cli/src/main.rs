@@ -1,8 +1,10 @@
 //! The program `hedgerow`: see what hedging does to a tail, and what a policy does with a script.
 
 mod args;
+mod check;
 mod demo;
 mod error;
+mod input;
 mod output;
 mod page;
 mod progress;
@@ -32,6 +34,7 @@ fn run(command: Command) -> Result<ExitCode, Error> {
             demo::run(&args)?;
             Ok(ExitCode::SUCCESS)
         }
+        Command::Check(args) => check::run(&args),
         Command::Replay(args) => replay::run(&args),
         Command::Tune(args) => tune::run(&args),
         Command::Simulate(args) => simulate::run(&args),

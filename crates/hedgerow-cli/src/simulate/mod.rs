@@ -1,10 +1,10 @@
 //! `hedgerow simulate`: policies against invented servers.
 
 mod args;
-mod input;
 mod report;
 mod result;
 mod shapes;
+mod source;
 mod spec;
 mod table;
 
@@ -19,7 +19,7 @@ use hedgerow_sim::Outcome;
 
 use crate::error::Error;
 use crate::page::Target;
-use crate::{output, progress};
+use crate::{input, output, progress};
 use result::Answer;
 use spec::Spec;
 
@@ -52,7 +52,7 @@ pub(crate) fn run(args: &SimulateArgs) -> Result<ExitCode, Error> {
 
 /// The spec with what the command line says otherwise, or all that is wrong with it.
 fn read(args: &SimulateArgs) -> Result<Spec, Vec<String>> {
-    let source = input::read(&args.spec).map_err(|error| vec![error])?;
+    let source = source::read(&args.spec).map_err(|error| vec![error])?;
     let mut spec = spec::read(&source).map_err(|error| {
         let name = input::name(&args.spec);
         error.mistakes().iter().map(|mistake| format!("{name}: {mistake}")).collect::<Vec<_>>()

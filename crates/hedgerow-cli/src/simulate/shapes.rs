@@ -6,7 +6,7 @@ use hedgerow::config::{Fields, Value};
 use hedgerow::{ConfigError, InvalidOption, text};
 use hedgerow_sim::Distribution;
 
-use super::input;
+use crate::input;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Shape {

@@ -8,8 +8,8 @@ use hedgerow_sim::{
     Arrivals, Balancer, Load, Model, OnCancel, Servers, Slow, Step, Strategy, Work,
 };
 
-use super::input::Source;
 use super::shapes::{Kind, has, number};
+use super::source::Source;
 
 /// The most runs.
 const MOST_RUNS: u32 = 1_000;

@@ -1,5 +1,7 @@
 //! The program as people run it.
 
+/// What `hedgerow check` says of configurations.
+mod check;
 /// What `hedgerow demo` refuses, and the shape of what it prints.
 mod demo;
 /// The pages of `hedgerow simulate --report` and `hedgerow tune --report`.

@@ -79,29 +79,33 @@ fn max_keys(value: &Value) -> Result<MaxKeys, ConfigError> {
 
 /// Writes it back: the short form where nothing differs from the default.
 pub(super) fn to_value(learning: &Learning) -> Value {
+    match table(learning, false) {
+        Value::Table(given) if given.is_empty() => Value::Text("adaptive".to_owned()),
+        table => table,
+    }
+}
+
+/// The keys that differ from the defaults, or all of them.
+pub(super) fn table(learning: &Learning, all: bool) -> Value {
     let defaults = Learning::default();
     let duration = |duration: Duration| Value::Text(text::format_duration(duration));
-    let changed = |value: Duration, default| (value != default).then(|| duration(value));
+    let said = |value: Duration, default| (all || value != default).then(|| duration(value));
     let number = |percentile: Percentile| Some(Value::Float(percentile.get()));
     let (target, percentile) = match learning.rule {
-        rule if rule == defaults.rule => (None, None),
+        rule if rule == defaults.rule && !all => (None, None),
         Rule::Percentile(percentile) => (None, number(percentile)),
         Rule::Target(target) => (number(target), None),
     };
     let entries = [
         target,
         percentile,
-        changed(learning.min, defaults.min),
-        changed(learning.max, defaults.max),
+        said(learning.min, defaults.min),
+        said(learning.max, defaults.max),
         learning.initial.map(duration),
-        changed(learning.half_life, defaults.half_life),
-        (learning.max_keys != defaults.max_keys)
+        said(learning.half_life, defaults.half_life),
+        (all || learning.max_keys != defaults.max_keys)
             .then(|| Value::Integer(learning.max_keys.get().into())),
     ];
-    let given: Vec<_> = KEYS
-        .into_iter()
-        .zip(entries)
-        .filter_map(|(key, value)| Some((key.to_owned(), value?)))
-        .collect();
-    if given.is_empty() { Value::Text("adaptive".to_owned()) } else { Value::Table(given) }
+    let given = KEYS.into_iter().zip(entries);
+    Value::Table(given.filter_map(|(key, value)| Some((key.to_owned(), value?))).collect())
 }

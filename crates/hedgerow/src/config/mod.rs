@@ -6,6 +6,7 @@
 
 mod fields;
 mod format;
+mod layers;
 mod learning;
 mod options;
 mod value;
@@ -27,6 +28,7 @@ use crate::hedge::Hedge;
 use learning::DelayConfig;
 
 pub use fields::Fields;
+pub use layers::Setting;
 pub use value::Value;
 
 /// A policy as a configuration file spells it.
@@ -108,6 +110,10 @@ impl HedgeConfig {
         "max_extra_load",
         "dry_run",
     ];
+
+    /// The JSON Schema of a policy, for editors and validators. It knows keys, types and ranges;
+    /// only reading a configuration finds everything (that `max` is not less than `min`, say).
+    pub const JSON_SCHEMA: &'static str = include_str!("../../schema/hedge.schema.json");
 
     /// The policy. Every call of this method makes a budget of its own, where the configuration
     /// asks for one: keep the policy, and clone it to share the budget.

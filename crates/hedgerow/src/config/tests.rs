@@ -328,6 +328,11 @@ fn what_is_written_means_the_same() {
         let config = read(json).unwrap();
         let written = serde_json::to_string(&config).unwrap();
         assert_eq!(read(&written).unwrap(), config, "{json} became {written}");
+        let written = toml::to_string(&config).unwrap();
+        assert_eq!(toml::from_str::<HedgeConfig>(&written).unwrap(), config, "{written}");
+        let written = serde_norway::to_string(&config).unwrap();
+        let again: HedgeConfig = serde_norway::from_str(&written).unwrap();
+        assert_eq!(again, config, "{written}");
     }
     let json = r#"{"delay":"50ms","max_hedges":2,"losers":{"join":"50ms"},"max_extra_load":0.05}"#;
     assert_eq!(serde_json::to_string(&read(json).unwrap()).unwrap(), json);

@@ -1,46 +1,36 @@
-//! Where a spec comes from.
+//! Small files that are read whole: specs, configurations, lists of samples.
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use hedgerow::config::Value;
 
-/// The longest spec or list of samples that is read.
+/// The longest that is read.
 const LONGEST: u64 = 256 * 1024 * 1024;
 
-/// A spec as it is written.
-#[derive(Debug)]
-pub(super) struct Source {
-    pub(super) text: String,
-    pub(super) value: Value,
-    /// What files that it names are relative to.
-    pub(super) folder: PathBuf,
-}
-
-/// Reads the spec. An error is said to the person as it is.
-pub(super) fn read(path: &Path) -> Result<Source, String> {
-    let name = name(path);
-    let text = text(path).map_err(|error| {
-        let remedy = match error.kind() {
-            io::ErrorKind::NotFound => "; check the name",
-            io::ErrorKind::IsADirectory => "; name a file in it",
-            io::ErrorKind::InvalidData => "; write TOML in UTF-8",
-            _ => "",
-        };
-        format!("cannot read {name}: {error}{remedy}")
-    })?;
-    let value = toml::from_str(&text).map_err(|error| {
-        let place = error.span().map(|span| place(&text, span.start)).unwrap_or_default();
+/// TOML as a value, or what is wrong with it and where.
+pub(crate) fn toml(name: &str, text: &str) -> Result<Value, String> {
+    toml::from_str(text).map_err(|error| {
+        let place = error.span().map(|span| place(text, span.start)).unwrap_or_default();
         let message = error.message().lines().next().unwrap_or("").to_owned();
         format!("{name}{place}: not TOML: {message}")
-    })?;
-    let folder = path.parent().map(Path::to_path_buf).unwrap_or_default();
-    Ok(Source { text, value, folder })
+    })
 }
 
-/// How the spec is called in complaints.
-pub(super) fn name(path: &Path) -> String {
+/// What to say of a file that cannot be read, and what to do about it.
+pub(crate) fn unreadable(name: &str, error: &io::Error) -> String {
+    let remedy = match error.kind() {
+        io::ErrorKind::NotFound => "; check the name",
+        io::ErrorKind::IsADirectory => "; name a file in it",
+        io::ErrorKind::InvalidData => "; write it in UTF-8",
+        _ => "",
+    };
+    format!("cannot read {name}: {error}{remedy}")
+}
+
+/// How a file is called in complaints.
+pub(crate) fn name(path: &Path) -> String {
     if is_stdin(path) { "stdin".to_owned() } else { path.display().to_string() }
 }
 
@@ -49,7 +39,7 @@ fn is_stdin(path: &Path) -> bool {
 }
 
 /// All of a file, or of standard input.
-pub(super) fn text(path: &Path) -> io::Result<String> {
+pub(crate) fn text(path: &Path) -> io::Result<String> {
     let mut text = String::new();
     let read = if is_stdin(path) {
         io::stdin().lock().take(LONGEST + 1).read_to_string(&mut text)

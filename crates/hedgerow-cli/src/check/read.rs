@@ -1,0 +1,89 @@
+//! The policy in a file, whatever its format and whatever else is in it.
+
+use std::path::Path;
+
+use hedgerow::config::{Fields, Value};
+use hedgerow::{ConfigError, HedgeConfig};
+
+use crate::input;
+
+/// A policy, and where it stands.
+#[derive(Debug)]
+pub(super) struct Found {
+    /// The file, and the table in it.
+    pub(super) place: String,
+    pub(super) config: HedgeConfig,
+    /// What is beside the policy and belongs to somebody else.
+    pub(super) beside: Vec<String>,
+}
+
+/// The formats of a configuration.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Format {
+    Toml,
+    Json,
+    Yaml,
+}
+
+/// Reads the policy, or says all that is wrong with it.
+pub(super) fn read(path: &Path) -> Result<Found, Vec<String>> {
+    let name = input::name(path);
+    let text = input::text(path).map_err(|error| vec![input::unreadable(&name, &error)])?;
+    let value = parse(Format::of(path, &text), &name, &text).map_err(|error| vec![error])?;
+    policy(&name, &value).map_err(|error| {
+        let mistakes = error.to_string();
+        mistakes.lines().map(|mistake| format!("{name}: {mistake}")).collect()
+    })
+}
+
+impl Format {
+    /// By the ending of the file's name. Standard input is JSON if it begins like it.
+    fn of(path: &Path, text: &str) -> Self {
+        let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+        match ending.to_ascii_lowercase().as_str() {
+            "json" => Self::Json,
+            "yaml" | "yml" => Self::Yaml,
+            "" if text.trim_start().starts_with('{') => Self::Json,
+            _ => Self::Toml,
+        }
+    }
+}
+
+fn parse(format: Format, name: &str, text: &str) -> Result<Value, String> {
+    match format {
+        Format::Toml => input::toml(name, text),
+        Format::Json => serde_json::from_str(text).map_err(|error| {
+            let (line, column) = (error.line(), error.column());
+            format!("{name}:{line}:{column}: not JSON: {error}")
+        }),
+        Format::Yaml => serde_norway::from_str(text).map_err(|error| {
+            let place = error.location().map(|at| format!(":{}:{}", at.line(), at.column()));
+            format!("{name}{}: not YAML: {error}", place.unwrap_or_default())
+        }),
+    }
+}
+
+/// The policy in the table `[hedge]`, or in the whole file.
+fn policy(name: &str, value: &Value) -> Result<Found, ConfigError> {
+    let hedge = match value {
+        Value::Table(entries) if entries.iter().any(|(key, _)| key == "hedge") => Some(entries),
+        // YAML's empty file, and one with comments alone.
+        Value::Null => return policy(name, &Value::Table(Vec::new())),
+        _ => None,
+    };
+    let Some(entries) = hedge else {
+        let config = HedgeConfig::try_from(value)?;
+        return Ok(Found { place: name.to_owned(), config, beside: Vec::new() });
+    };
+    // Others' keys are theirs; ours at the wrong place are a mistake.
+    let is_ours = |key: &String| key == "hedge" || HedgeConfig::KEYS.contains(&key.as_str());
+    let (ours, others): (Vec<_>, Vec<_>) =
+        entries.iter().cloned().partition(|(key, _)| is_ours(key));
+    let ours = Value::Table(ours);
+    let mut fields = Fields::new(&ours)?;
+    let config = fields.take("hedge", HedgeConfig::try_from);
+    fields.misplaced(&HedgeConfig::KEYS, "not at the top; it belongs into the table [hedge]");
+    let config = fields.finish(config)?.unwrap_or_default();
+    let beside = others.into_iter().map(|(key, _)| key).collect();
+    Ok(Found { place: format!("{name}, [hedge]"), config, beside })
+}
