@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use hedgerow_core::latency::{Explanation, Learner, Learning};
 use hedgerow_core::{
-    Budget, Delay, Exhausted, ExtraLoad, FailureStart, InvalidOption, Losers, MaxHedges, Moment,
-    Observer, Panics, Policy, RatioBudget, RejectedHedge, Schedule,
+    Budget, Delay, Event, Exhausted, ExtraLoad, FailureStart, InvalidOption, Losers, MaxHedges,
+    Moment, Observer, Panics, Policy, RatioBudget, RejectedHedge, Schedule,
 };
 
 use crate::clock::Clock;
@@ -247,9 +247,16 @@ impl Hedge {
         self
     }
 
-    /// Tells every event of every call. An observed call allocates and reads the clock.
+    /// Tells every event of every call; several observers are told in turn. An observed call
+    /// allocates and reads the clock.
     pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
-        self.policy.observer = Some(observer);
+        self.policy.observer = Some(match self.policy.observer.take() {
+            None => observer,
+            Some(earlier) => Arc::new(move |event: &Event| {
+                earlier.event(event);
+                observer.event(event);
+            }),
+        });
         self.derived()
     }
 

@@ -59,6 +59,8 @@ mod properties;
 mod report;
 mod rules;
 mod settle;
+#[cfg(any(feature = "metrics", feature = "tracing"))]
+pub mod telemetry;
 #[cfg(feature = "test-util")]
 pub mod testing;
 

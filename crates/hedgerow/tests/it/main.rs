@@ -78,3 +78,5 @@ mod rules_page;
 mod setters;
 /// What the tests share.
 mod support;
+/// Metrics and traces.
+mod telemetry;
