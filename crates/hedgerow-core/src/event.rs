@@ -80,6 +80,17 @@ pub enum Origin {
     Failure,
 }
 
+impl Origin {
+    /// The word used in reports and metrics.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Primary => "primary",
+            Self::Delay => "delay",
+            Self::Failure => "failure",
+        }
+    }
+}
+
 /// How an attempt ended.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum End {
@@ -98,6 +109,10 @@ pub enum End {
 }
 
 impl End {
+    /// Every way to end.
+    pub const ALL: [Self; 6] =
+        [Self::Won, Self::Failed, Self::Rejected, Self::Panicked, Self::Cancelled, Self::Discarded];
+
     /// The word used in reports and metrics.
     pub const fn name(self) -> &'static str {
         match self {

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use hedgerow_core::latency::{Explanation, Keys, Learner, Learning};
 use hedgerow_core::{
-    Budget, Delay, Exhausted, ExtraLoad, FailureStart, InvalidOption, Losers, MaxHedges, Moment,
-    Observer, Panics, Policy, Pushback, RatioBudget, RejectedHedge, Schedule,
+    Budget, Delay, Event, Exhausted, ExtraLoad, FailureStart, InvalidOption, Losers, MaxHedges,
+    Moment, Observer, Panics, Policy, Pushback, RatioBudget, RejectedHedge, Schedule,
 };
 
 use crate::abandoned::Abandoned;
@@ -295,9 +295,16 @@ impl Hedge {
         self
     }
 
-    /// Tells every event of every call. An observed call allocates and reads the clock.
+    /// Tells every event of every call; several observers are told in turn. An observed call
+    /// allocates and reads the clock.
     pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
-        self.policy.observer = Some(observer);
+        self.policy.observer = Some(match self.policy.observer.take() {
+            None => observer,
+            Some(earlier) => Arc::new(move |event: &Event| {
+                earlier.event(event);
+                observer.event(event);
+            }),
+        });
         self.derived()
     }
 

@@ -65,6 +65,8 @@ mod rules;
 mod settle;
 #[cfg(feature = "stream")]
 pub mod stream;
+#[cfg(any(feature = "metrics", feature = "tracing"))]
+pub mod telemetry;
 #[cfg(feature = "test-util")]
 pub mod testing;
 pub mod threads;
@@ -96,3 +98,8 @@ pub use threads::{Blocking, BlockingCall, BlockingWork, Job, Seat, Threads};
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct ReadmeDoctests;
+
+/// Compiles and runs the examples of the guide.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/guide.md")]
+struct GuideDoctests;

@@ -21,7 +21,9 @@ pub(super) fn meaning(config: &HedgeConfig) -> Vec<String> {
     }
     let mut said = vec![when(policy, learning)];
     if policy.dry_run {
-        said.push("It is a dry run: all of this is decided and counted, and no hedge is sent.".into());
+        said.push(
+            "It is a dry run: all of this is decided and counted, and no hedge is sent.".into(),
+        );
     }
     said.extend(learning.map(|learning| evidence(&learning)));
     said.push(load(config, policy));

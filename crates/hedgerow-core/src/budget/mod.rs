@@ -31,4 +31,9 @@ pub trait Budget: fmt::Debug + Send + Sync {
 
     /// Gives back what [`try_take`](Budget::try_take) took, for a hedge that did not start.
     fn give_back(&self);
+
+    /// How many hedges are saved up, with the fraction of the next one; `None` if nobody can say.
+    fn level(&self) -> Option<f64> {
+        None
+    }
 }

@@ -168,6 +168,11 @@ impl Budget for RatioBudget {
         let mut account = self.settled();
         account.units = (account.units + HEDGE).min(self.cap);
     }
+
+    #[expect(clippy::cast_precision_loss, reason = "a level for people and gauges")]
+    fn level(&self) -> Option<f64> {
+        Some(self.settled().units as f64 / HEDGE as f64)
+    }
 }
 
 #[cfg(test)]

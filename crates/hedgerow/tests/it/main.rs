@@ -104,6 +104,8 @@ mod streams_points;
 mod streams_world;
 /// What the tests share.
 mod support;
+/// Metrics and traces.
+mod telemetry;
 /// `Hedge::abandoning`, on threads.
 mod threads_abandoning;
 /// What a blocking call can say.

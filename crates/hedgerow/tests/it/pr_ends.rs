@@ -6,11 +6,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::task::Poll;
 
+use hedgerow::telemetry::Metrics;
 use hedgerow::{Attempt, Delay, Discarded, End, Exhausted, FailureStart, Hedge, Losers, Panics};
 use tokio::task::yield_now;
 
 use crate::ledger::{Draw, Gauge, Ledger, Tally, drained};
 use crate::support::{lock, ms};
+use crate::telemetry::Recorded;
 
 #[derive(Clone, Copy, PartialEq)]
 enum Does {
@@ -62,11 +64,11 @@ async fn patience(call: impl Future, mut polls: u64) -> bool {
 }
 
 /// One random call: how it is made, and what its attempts do.
-async fn random_call(seed: u64, ledger: Arc<Ledger>, alive: Arc<AtomicI64>) {
+async fn random_call(seed: u64, ledger: Arc<Ledger>, metrics: Arc<Metrics>, alive: Arc<AtomicI64>) {
     let mut draw = Draw(seed);
     draw.below(2); // seeds that are close together draw alike at first
     draw.below(2);
-    let hedge = policy(&mut draw).observer(ledger);
+    let hedge = policy(&mut draw).observer(ledger).observer(metrics);
     let detach = hedge.policy().losers == Losers::Detach;
     let does = [Does::Succeed, Does::Fail, Does::Fail, Does::Panic, Does::Never];
     let does = if detach { &does[..4] } else { &does };
@@ -93,8 +95,13 @@ async fn random_call(seed: u64, ledger: Arc<Ledger>, alive: Arc<AtomicI64>) {
 async fn pr_34_every_started_attempt_ends_exactly_once() {
     const CALLS: u64 = 10_000;
     let (ledger, alive) = (Arc::<Ledger>::default(), Arc::<AtomicI64>::default());
+    let recorded = Recorded::default();
+    let metrics = recorded.metrics("random", &Hedge::default());
     let calls: Vec<_> = (0..CALLS)
-        .map(|seed| tokio::spawn(random_call(seed, Arc::clone(&ledger), Arc::clone(&alive))))
+        .map(|seed| {
+            let (ledger, metrics) = (Arc::clone(&ledger), Arc::clone(&metrics));
+            tokio::spawn(random_call(seed, ledger, metrics, Arc::clone(&alive)))
+        })
         .collect();
     let mut panics = 0;
     for call in calls {
@@ -109,5 +116,9 @@ async fn pr_34_every_started_attempt_ends_exactly_once() {
     for how in [End::Won, End::Failed, End::Panicked, End::Cancelled, End::Discarded] {
         let occurs = tallies.values().map(|tally| tally.ended(how)).sum::<usize>();
         assert!(occurs > 100, "{how:?} occurs {occurs} times");
+        let counted = recorded.sum("hedgerow.attempts", &[("outcome", how.name())]);
+        assert_eq!(counted, occurs as u64, "{how:?}");
     }
+    assert_eq!(recorded.sum("hedgerow.calls", &[]), CALLS);
+    assert_eq!(recorded.gauge("hedgerow.attempts.running"), Some(0.0));
 }
