@@ -10,7 +10,7 @@ use hedgerow_core::{
     Observer, Panics, Policy, RatioBudget, RejectedHedge, Schedule,
 };
 
-use crate::clock::Clock;
+use crate::clock::{Clock, Time};
 
 /// A hedging policy: when to start another attempt, how many, and what to do with the losers.
 ///
@@ -48,7 +48,7 @@ use crate::clock::Clock;
 #[must_use = "a policy does nothing until something is called through it"]
 pub struct Hedge {
     policy: Policy,
-    clock: Option<Arc<dyn Clock>>,
+    time: Time,
     /// Derived from the rest: a call may take the fast path.
     plain: bool,
     /// What the learner's time is counted from: the first moment that it was told.
@@ -253,9 +253,45 @@ impl Hedge {
         self.derived()
     }
 
-    /// Takes the time from this clock instead of tokio's.
+    /// Takes the time from this clock, and waits by it. Calls then allocate.
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
-        self.clock = Some(clock);
+        self.time = Time::Own(clock);
+        self.derived()
+    }
+
+    /// Waits by the ring, Hedgerow's own timer, instead of tokio's, also inside tokio's runtimes.
+    ///
+    /// The ring serves the whole process from one thread, which starts with the first call that
+    /// waits and sleeps while nobody does. It costs less than tokio's timer, above all where many
+    /// threads arm timers at once; it depends on no runtime, so that calls are woken also while
+    /// theirs is not driven. It counts in milliseconds: a hedge is never early, and on an idle
+    /// machine at most 2 ms late.
+    ///
+    /// Outside tokio's runtimes, and without the feature `tokio`, every policy waits by the ring
+    /// anyway, unless it has a [`clock`](Hedge::clock) of its own.
+    ///
+    /// Tests in tokio's paused time need no other policy: where tokio's clock is found to be
+    /// virtual, the call waits by that. It is looked for in programs with debug assertions or with
+    /// the feature `test-util`; elsewhere looking would cost more than the timer.
+    ///
+    /// # Panics
+    ///
+    /// The first call that waits panics if the thread cannot be started.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use hedgerow::Hedge;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() {
+    /// # async fn load(attempt: u32) -> Result<&'static str, &'static str> {
+    /// #     if attempt == 0 { std::future::pending().await } Ok("ada")
+    /// # }
+    /// let hedge = Hedge::after(Duration::from_millis(5)).ring_timer();
+    /// assert_eq!(hedge.call(|attempt| load(attempt.number())).await, Ok("ada"));
+    /// # }
+    /// ```
+    pub fn ring_timer(mut self) -> Self {
+        self.time = Time::Ring;
         self.derived()
     }
 
@@ -266,14 +302,14 @@ impl Hedge {
     }
 
     pub(crate) fn from_policy(policy: Policy) -> Self {
-        Self { policy, clock: None, plain: false, epoch: None }.derived()
+        Self { policy, time: Time::default(), plain: false, epoch: None }.derived()
     }
 
     fn derived(mut self) -> Self {
         self.plain = matches!(self.policy.losers, Losers::Drop)
             && matches!(self.policy.panics, Panics::Propagate)
             && self.policy.observer.is_none()
-            && self.clock.is_none();
+            && self.time.has_timer();
         self
     }
 
@@ -286,8 +322,8 @@ impl Hedge {
     }
 
     #[inline]
-    pub(crate) fn own_clock(&self) -> Option<&Arc<dyn Clock>> {
-        self.clock.as_ref()
+    pub(crate) fn time(&self) -> &Time {
+        &self.time
     }
 
     /// Whether a call may take the fast path: nobody watches it, and a loser needs no more than to
@@ -302,7 +338,7 @@ impl fmt::Debug for Hedge {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Hedge")
             .field("policy", &self.policy)
-            .field("clock", &self.clock)
+            .field("time", &self.time)
             .finish_non_exhaustive()
     }
 }
