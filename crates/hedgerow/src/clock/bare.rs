@@ -20,10 +20,11 @@ pub(super) fn virtual_now() -> Option<Instant> {
 pub(crate) struct Timer(ring::Sleep);
 
 impl Timer {
-    /// Ends after `delay`, which is not too long for any clock.
+    /// Starts a timer that ends after `delay`, which is not too long for any clock, and puts it in
+    /// its place.
     #[inline]
-    pub(crate) fn start(_: &Time, delay: Duration) -> Self {
-        Self(ring::Sleep::until(Instant::now() + delay))
+    pub(crate) fn start(_: &Time, delay: Duration, put: impl FnOnce(Self)) {
+        put(Self(ring::Sleep::until(Instant::now() + delay)));
     }
 
     /// When it ends, or ended.

@@ -62,18 +62,19 @@ pin_project! {
 }
 
 impl Timer {
-    /// Ends after `delay`, which is not too long for any clock.
+    /// Starts a timer that ends after `delay`, which is not too long for any clock, and puts it in
+    /// its place. Tokio's is large, and would be copied on its way were it returned from two arms.
     #[inline]
-    pub(crate) fn start(time: &Time, delay: Duration) -> Self {
+    pub(crate) fn start(time: &Time, delay: Duration, put: impl FnOnce(Self)) {
         let on_ring = match time {
             Time::Automatic => !in_runtime(),
             Time::Ring => virtual_now().is_none(),
             Time::Own(_) => false,
         };
         if on_ring {
-            Self::Ring { sleep: ring::Sleep::until(Instant::now() + delay) }
+            put(Self::Ring { sleep: ring::Sleep::until(Instant::now() + delay) });
         } else {
-            Self::Tokio { sleep: tokio::time::sleep(delay) }
+            put(Self::Tokio { sleep: tokio::time::sleep(delay) });
         }
     }
 

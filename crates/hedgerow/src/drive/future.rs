@@ -176,8 +176,9 @@ where
                 this.rest.set(Some(Rest::Racing { race }));
             }
             Delay::After(delay) if delay <= LONGEST_WAIT => {
-                let timer = Timer::start(policy.time(), delay);
-                this.rest.set(Some(Rest::Waiting { timer, delay, draw }));
+                Timer::start(policy.time(), delay, |timer| {
+                    this.rest.set(Some(Rest::Waiting { timer, delay, draw }));
+                });
             }
             Delay::After(_) | Delay::OnFailure => {
                 this.rest.set(Some(Rest::Alone { started: clock_of(policy).now() }));

@@ -70,8 +70,7 @@ impl<W> Wheel<W> {
                 let index = u32::try_from(self.slots.len()).ok().filter(|index| *index != NONE);
                 let index = index.expect("fewer than 2^32 calls wait at once");
                 let (held, place) = (Some(held), 0);
-                let slot =
-                    Slot { held, tick, previous: NONE, next: NONE, generation: 0, place };
+                let slot = Slot { held, tick, previous: NONE, next: NONE, generation: 0, place };
                 self.slots.push(slot);
                 index
             }

@@ -14,6 +14,11 @@ const FORBIDDEN: &[(&str, &str, &[&str])] = &[
     ("hedgerow-core", "sharded", &["call", "options", "budget", "delay", "event", "latency"]),
     ("hedgerow-core", "latency", &["call", "options", "budget", "delay", "event"]),
     ("hedgerow-core", "options", &["call"]),
+    (
+        "hedgerow",
+        "ring",
+        &["clock", "attempt", "late", "rules", "hedge", "drive", "call", "report", "properties"],
+    ),
     ("hedgerow", "clock", &["attempt", "late", "rules", "hedge", "drive", "call", "report"]),
     ("hedgerow", "properties", &["attempt", "late", "rules", "hedge", "drive", "call", "report"]),
     ("hedgerow", "late", &["attempt", "rules", "hedge", "drive", "call", "report"]),
@@ -26,6 +31,7 @@ const FORBIDDEN: &[(&str, &str, &[&str])] = &[
     ("hedgerow", "drive", &["call", "report", "testing", "config"]),
     ("hedgerow", "report", &["call", "testing", "config"]),
     ("hedgerow", "call", &["report", "testing", "config"]),
+    ("hedgerow", "spawned", &["report", "testing", "config"]),
     ("hedgerow", "settle", &["testing", "config"]),
 ];
 
