@@ -19,7 +19,7 @@ mod wheel;
 use std::cell::Cell;
 use std::io;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
@@ -113,8 +113,8 @@ fn ring() -> &'static Ring {
     RING.get_or_init(|| {
         // Twice as many shards as threads that run at once: seldom do two of them share one.
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        let shards = (2 * threads).clamp(8, 256).next_power_of_two();
-        Ring { shards: Shards::new(shards as u16, start_driver), base: Instant::now() }
+        let shards = u32::try_from(2 * threads).unwrap_or(256).clamp(8, 256).next_power_of_two();
+        Ring { shards: Shards::new(shards, start_driver), base: Instant::now() }
     })
 }
 
@@ -136,11 +136,11 @@ fn whole_millis(duration: Duration) -> u64 {
 
 /// A number for each thread, by which threads are spread over the shards.
 #[inline]
-fn thread_number() -> usize {
-    static NEXT: AtomicUsize = AtomicUsize::new(0);
+fn thread_number() -> u32 {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
     thread_local! {
         /// Without a destructor, so that it can be read while the thread ends.
-        static NUMBER: Cell<Option<usize>> = const { Cell::new(None) };
+        static NUMBER: Cell<Option<u32>> = const { Cell::new(None) };
     }
     NUMBER.get().unwrap_or_else(|| {
         let number = NEXT.fetch_add(1, Ordering::Relaxed);

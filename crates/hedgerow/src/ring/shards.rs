@@ -22,7 +22,9 @@ const BATCH: usize = 128;
 /// its before: then who arms sees one of the two, and if that is too late wakes the driver.
 #[derive(Debug)]
 pub(super) struct Shards {
-    shards: Box<[Line<Mutex<Shard>>]>,
+    lines: Box<[Line<Mutex<Shard>>]>,
+    /// One less than their number.
+    mask: u32,
     wake_at: AtomicU64,
     driver: Mutex<Option<Thread>>,
     start: Start,
@@ -61,7 +63,7 @@ impl Driver {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Key {
     entry: wheel::Key,
-    shard: u16,
+    shard: u32,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -71,19 +73,21 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Shards {
     /// `count` shards, a power of two.
-    pub(super) fn new(count: u16, start: Start) -> Self {
+    pub(super) fn new(count: u32, start: Start) -> Self {
         debug_assert!(count.is_power_of_two(), "threads are spread by a mask");
         let shard = || Shard { wheel: Wheel::new(), armed: NEVER };
-        let shards = (0..count).map(|_| Line(Mutex::new(shard()))).collect();
-        Self { shards, wake_at: AtomicU64::new(NEVER), driver: Mutex::new(None), start }
+        let lines = (0..count).map(|_| Line(Mutex::new(shard()))).collect();
+        Self {
+            lines,
+            mask: count - 1,
+            wake_at: AtomicU64::new(NEVER),
+            driver: Mutex::new(None),
+            start,
+        }
     }
 
-    fn shard(&self, shard: u16) -> MutexGuard<'_, Shard> {
-        lock(&self.shards[usize::from(shard)].0)
-    }
-
-    fn of(&self, thread: usize) -> u16 {
-        (thread & (self.shards.len() - 1)) as u16
+    fn shard(&self, shard: u32) -> MutexGuard<'_, Shard> {
+        lock(&self.lines[shard as usize].0)
     }
 
     /// Wakes `waker` at `tick`, which is `delay` ticks away. The shard is that of this thread's
@@ -94,12 +98,12 @@ impl Shards {
     /// If there is no driver and none can be started. Then nobody waits.
     pub(super) fn arm(
         &'static self,
-        thread: usize,
+        thread: u32,
         tick: u64,
         delay: u64,
         waker: Waker,
     ) -> io::Result<Key> {
-        let shard = self.of(thread);
+        let shard = thread & self.mask;
         let entry = {
             let mut shard = self.shard(shard);
             shard.armed = shard.armed.min(delay.max(1));
@@ -141,7 +145,7 @@ impl Shards {
         let Driver { pace, due } = driver;
         let (mut armed, mut earliest) = (NEVER, NEVER);
         self.wake_at.store(NEVER, Ordering::Relaxed);
-        for Line(shard) in &self.shards {
+        for Line(shard) in &self.lines {
             let mut more = true;
             while more {
                 let mut shard = lock(shard);
@@ -174,8 +178,8 @@ impl Shards {
 
     /// How many slots the shard of this thread's number has, free ones included.
     #[cfg(all(test, not(loom)))]
-    fn slots(&self, thread: usize) -> usize {
-        self.shard(self.of(thread)).wheel.slots()
+    fn slots(&self, thread: u32) -> usize {
+        self.shard(thread & self.mask).wheel.slots()
     }
 }
 

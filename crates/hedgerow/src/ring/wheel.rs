@@ -9,11 +9,13 @@
 /// How many bits of a tick choose a place.
 const BITS: u32 = 6;
 /// Places of one ring.
-const PLACES: usize = 1 << BITS;
+const PLACES: u32 = 1 << BITS;
+/// The bits of the lowest digit.
+const DIGIT: u64 = 63;
 /// Rings: together they hold 8,900 years of milliseconds.
-const RINGS: usize = 8;
+const RINGS: u32 = 8;
 /// The last tick that a wheel can hold.
-const LAST: u64 = (1 << (BITS * RINGS as u32)) - 1;
+const LAST: u64 = (1 << (BITS * RINGS)) - 1;
 /// No slot.
 const NONE: u32 = u32::MAX;
 
@@ -27,9 +29,9 @@ pub(super) struct Wheel<W> {
     /// Everything that was due before this tick is gone.
     elapsed: u64,
     /// Which places of each ring have entries: a bit each.
-    occupied: [u64; RINGS],
+    occupied: [u64; RINGS as usize],
     /// The first slot of each place.
-    heads: [u32; RINGS * PLACES],
+    heads: [u32; (RINGS * PLACES) as usize],
 }
 
 #[derive(Debug)]
@@ -41,7 +43,7 @@ struct Slot<W> {
     /// How often the slot was freed, so that a key to what it held before opens nothing. It comes
     /// round after 2^32 times, long after the key is gone.
     generation: u32,
-    place: u16,
+    place: u32,
 }
 
 /// Where an entry is.
@@ -57,8 +59,8 @@ impl<W> Wheel<W> {
             slots: Vec::new(),
             free: NONE,
             elapsed: 0,
-            occupied: [0; RINGS],
-            heads: [NONE; RINGS * PLACES],
+            occupied: [0; RINGS as usize],
+            heads: [NONE; (RINGS * PLACES) as usize],
         }
     }
 
@@ -105,11 +107,11 @@ impl<W> Wheel<W> {
         while let Some((start, place)) = self.earliest().filter(|(start, _)| *start <= now) {
             self.elapsed = start;
             let lowest = place < PLACES;
-            while self.heads[place] != NONE {
+            while self.heads[place as usize] != NONE {
                 if lowest && due.len() >= most {
                     return true;
                 }
-                let index = self.heads[place];
+                let index = self.heads[place as usize];
                 self.unlink(index);
                 if lowest {
                     due.extend(self.release(index));
@@ -135,38 +137,34 @@ impl<W> Wheel<W> {
 
     /// The earliest place with entries, and the tick at which it begins. Entries of a lower ring
     /// are all before those of an upper one, and no ring holds anything before the present.
-    fn earliest(&self) -> Option<(u64, usize)> {
-        let ring = self.occupied.iter().position(|places| *places != 0)?;
-        let digit = self.occupied[ring].trailing_zeros();
-        let shift = BITS * ring as u32;
+    fn earliest(&self) -> Option<(u64, u32)> {
+        let (ring, places) = (0..).zip(self.occupied).find(|(_, places)| *places != 0)?;
+        let (digit, shift) = (places.trailing_zeros(), BITS * ring);
         let above = self.elapsed >> (shift + BITS) << (shift + BITS);
-        Some((above | u64::from(digit) << shift, ring * PLACES + digit as usize))
+        Some((above | u64::from(digit) << shift, ring * PLACES + digit))
     }
 
     /// The place of a tick, seen from the present.
-    fn place(&self, tick: u64) -> usize {
-        let differs = (self.elapsed ^ tick) | (PLACES as u64 - 1);
-        let ring = differs.ilog2() / BITS;
-        let digit = (tick >> (BITS * ring)) as usize % PLACES;
-        ring as usize * PLACES + digit
+    fn place(&self, tick: u64) -> u32 {
+        let ring = ((self.elapsed ^ tick) | DIGIT).ilog2() / BITS;
+        ring * PLACES + ((tick >> (BITS * ring)) & DIGIT) as u32
     }
 
     fn link(&mut self, index: u32) {
         let place = self.place(self.slots[index as usize].tick);
-        let first = std::mem::replace(&mut self.heads[place], index);
+        let first = std::mem::replace(&mut self.heads[place as usize], index);
         if first != NONE {
             self.slots[first as usize].previous = index;
         }
-        self.occupied[place / PLACES] |= 1 << (place % PLACES);
+        self.occupied[(place / PLACES) as usize] |= 1 << (place % PLACES);
         let slot = &mut self.slots[index as usize];
         slot.previous = NONE;
         slot.next = first;
-        slot.place = place as u16;
+        slot.place = place;
     }
 
     fn unlink(&mut self, index: u32) {
         let Slot { previous, next, place, .. } = self.slots[index as usize];
-        let place = usize::from(place);
         if next != NONE {
             self.slots[next as usize].previous = previous;
         }
@@ -174,9 +172,9 @@ impl<W> Wheel<W> {
             self.slots[previous as usize].next = next;
             return;
         }
-        self.heads[place] = next;
+        self.heads[place as usize] = next;
         if next == NONE {
-            self.occupied[place / PLACES] &= !(1 << (place % PLACES));
+            self.occupied[(place / PLACES) as usize] &= !(1 << (place % PLACES));
         }
     }
 

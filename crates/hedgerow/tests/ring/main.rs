@@ -151,5 +151,7 @@ fn delays_in_any_order_each_end_in_time() {
         })
         .map(|calls| thread::spawn(move || patiently(calls)))
         .collect();
-    threads.into_iter().for_each(|thread| thread.join().unwrap());
+    for thread in threads {
+        thread.join().unwrap();
+    }
 }

@@ -121,7 +121,7 @@ proptest! {
         let tick = start + after;
         wheel.insert(tick, ());
         let mut due = vec![];
-        let mut steps = 0;
+        let mut steps = 0u32;
         while let Some(next) = wheel.next() {
             prop_assert!(next <= tick);
             wheel.expire(next, 1, &mut due);
