@@ -29,6 +29,7 @@ use crate::clock::{Clock, Time};
 /// | `hedge_rejections` | false | [`hedge_rejections`](Hedge::hedge_rejections) |
 /// | `panics` | `Propagate` | [`panics`](Hedge::panics) |
 /// | `max_extra_load` | no bound | [`max_extra_load`](Hedge::max_extra_load) |
+/// | timer | tokio's inside its runtimes, elsewhere the ring | [`ring_timer`](Hedge::ring_timer), [`clock`](Hedge::clock) |
 ///
 /// Setters that can be given an impossible number panic and say what would be right, as for any
 /// literal mistake in a program; numbers that come from outside go through `HedgeConfig` (feature

@@ -42,6 +42,7 @@ impl Contender for OnRing {
     const NAME: &'static str = "hedgerow, ring";
     const KIND: Kind = Kind::Library;
     const OURS: bool = true;
+    const REAL_TIME: bool = true;
 
     fn build<O: Operation>(operation: O, delay: Duration) -> impl Call {
         HedgeCall { operation, hedge: Hedge::after(delay).max_hedges(1).ring_timer() }

@@ -121,13 +121,17 @@ fn ring() -> &'static Ring {
 impl Ring {
     /// The first tick that is not before this moment.
     fn tick_after(&self, moment: Instant) -> u64 {
-        let since = moment.saturating_duration_since(self.base);
-        since.as_secs().saturating_mul(1_000) + u64::from(since.subsec_nanos().div_ceil(1_000_000))
+        millis_up(moment.saturating_duration_since(self.base))
     }
 
     fn now(&self) -> u64 {
         whole_millis(self.base.elapsed())
     }
+}
+
+fn millis_up(duration: Duration) -> u64 {
+    let millis = duration.subsec_nanos().div_ceil(1_000_000);
+    duration.as_secs().saturating_mul(1_000).saturating_add(millis.into())
 }
 
 fn whole_millis(duration: Duration) -> u64 {
@@ -172,6 +176,47 @@ fn drive(ring: &Ring) {
                 let until = Duration::from_millis(until);
                 std::thread::park_timeout(until.saturating_sub(ring.base.elapsed()));
             }
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use std::panic::catch_unwind;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        /// A deadline's tick comes when the deadline has, and no later than a millisecond after it.
+        #[test]
+        fn deadlines_are_rounded_up_and_the_present_down(
+            seconds in 0..1u64 << 40, nanos in 0..1_000_000_000u32, on in 0..3_000_000u64,
+        ) {
+            let deadline = Duration::new(seconds, nanos);
+            let tick = millis_up(deadline);
+            let now = deadline.saturating_sub(Duration::from_nanos(on));
+            prop_assert!(on == 0 || whole_millis(now) < tick, "not early");
+            prop_assert!(whole_millis(deadline + Duration::from_millis(1)) >= tick, "not late");
+        }
+    }
+
+    #[test]
+    fn the_longest_durations_do_not_overflow() {
+        assert_eq!(millis_up(Duration::MAX), u64::MAX);
+        assert_eq!(whole_millis(Duration::MAX), u64::MAX);
+    }
+
+    #[test]
+    fn a_thread_that_does_not_start_is_an_error_with_a_remedy() {
+        let error = io::Error::other("Resource temporarily unavailable");
+        let panic = catch_unwind(|| no_thread(&error)).unwrap_err();
+        let text = panic.downcast_ref::<String>().unwrap();
+        for said in ["ring timer", "Resource temporarily", "another thread", "`Hedge::clock`"] {
+            assert!(text.contains(said), "{text}");
         }
     }
 }
