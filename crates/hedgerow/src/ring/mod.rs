@@ -212,8 +212,8 @@ mod tests {
 
     #[test]
     fn a_thread_that_does_not_start_is_an_error_with_a_remedy() {
-        let error = io::Error::other("Resource temporarily unavailable");
-        let panic = catch_unwind(|| no_thread(&error)).unwrap_err();
+        let refused = || io::Error::other("Resource temporarily unavailable");
+        let panic = catch_unwind(|| no_thread(&refused())).unwrap_err();
         let text = panic.downcast_ref::<String>().unwrap();
         for said in ["ring timer", "Resource temporarily", "another thread", "`Hedge::clock`"] {
             assert!(text.contains(said), "{text}");
