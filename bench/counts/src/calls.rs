@@ -29,18 +29,26 @@ pub enum Kind {
     Ready,
     /// Pending once: the hedge's timer is armed and disarmed.
     Pending,
+    /// The same by the ring.
+    PendingOnRing,
     /// The primary hangs; one hedge starts and wins.
     Hedged,
     /// A stream whose first item is pending once.
     Stream,
     /// A stream: the primary hangs, the hedge has an item.
     HedgedStream,
+    /// The same by the ring.
+    HedgedOnRing,
 }
 
 impl Kind {
     /// The kind called `name`.
     pub fn named(name: &str) -> Option<Self> {
-        [Self::Bare, Self::Ready, Self::Pending, Self::Hedged, Self::Stream, Self::HedgedStream]
+        let [bare, ready] = [Self::Bare, Self::Ready];
+        let [pending, hedged] = [Self::Pending, Self::Hedged];
+        let streams = [Self::Stream, Self::HedgedStream];
+        let ring = [Self::PendingOnRing, Self::HedgedOnRing];
+        [bare, ready, pending, ring[0], hedged, ring[1], streams[0], streams[1]]
             .into_iter()
             .find(|kind| kind.name() == name)
     }
@@ -51,9 +59,11 @@ impl Kind {
             Self::Bare => "bare",
             Self::Ready => "ready",
             Self::Pending => "pending",
+            Self::PendingOnRing => "pending-ring",
             Self::Hedged => "hedged",
             Self::Stream => "stream",
             Self::HedgedStream => "hedged-stream",
+            Self::HedgedOnRing => "hedged-ring",
         }
     }
 
@@ -63,28 +73,37 @@ impl Kind {
             Self::Bare => "bare call, ready",
             Self::Ready => "ready at the first poll",
             Self::Pending => "pending once",
+            Self::PendingOnRing => "pending once, ring",
             Self::Hedged => "one hedge starts and wins",
             Self::Stream => "stream, pending once",
             Self::HedgedStream => "stream, one hedge starts and wins",
+            Self::HedgedOnRing => "one hedge starts and wins, ring",
         }
     }
 
     /// Makes calls one after the other, in a task that takes turns, and counts what the last
     /// `calls` of them allocate.
     pub async fn count(self, calls: u64) -> Counted {
+        let [far, near] = [FAR, NEAR].map(|delay| Hedge::after(delay).max_hedges(1));
         match self {
             Self::Bare => count(calls, |request| Ready.start(request)).await,
-            Self::Ready => count_hedged(calls, FAR, Ready).await,
-            Self::Pending => count_hedged(calls, FAR, PendingOnce).await,
-            Self::Hedged => count_hedged(calls, NEAR, hedge_wins(calls)).await,
-            Self::Stream => count_streams(calls, FAR, PendingOnce).await,
-            Self::HedgedStream => count_streams(calls, NEAR, hedge_wins(calls)).await,
+            Self::Ready => count_hedged(calls, &far, Ready).await,
+            Self::Pending => count_hedged(calls, &far, PendingOnce).await,
+            Self::PendingOnRing => count_hedged(calls, &far.ring_timer(), PendingOnce).await,
+            Self::Hedged => count_hedged(calls, &near, hedge_wins(calls)).await,
+            Self::HedgedOnRing => count_hedged(calls, &near.ring_timer(), hedge_wins(calls)).await,
+            Self::Stream => count_streams(calls, &far, PendingOnce).await,
+            Self::HedgedStream => count_streams(calls, &near, hedge_wins(calls)).await,
         }
     }
 }
 
-async fn count_hedged<O: Operation>(calls: u64, delay: Duration, operation: O) -> Counted {
-    let (hedge, operation) = (Hedge::after(delay).max_hedges(1), &operation);
+fn hedge_wins(calls: u64) -> HedgeWins {
+    HedgeWins::new(usize::try_from(WARM_UP + calls).expect("memory has room for them"))
+}
+
+async fn count_hedged<O: Operation>(calls: u64, hedge: &Hedge, operation: O) -> Counted {
+    let operation = &operation;
     let call = |request| hedge.call(move |_| operation.start(request));
     count(calls, |request| call(request).into_future()).await
 }

@@ -18,3 +18,7 @@ pub const HEDGED_STREAM_ALLOCATIONS: u64 = HEDGED_ALLOCATIONS;
 
 /// Instructions of a call whose primary answers at the first poll, the loop around it included.
 pub const READY_INSTRUCTIONS: u64 = 60;
+
+/// Instructions of a call whose primary is pending once and whose timer is the ring, the scheduler's
+/// among them.
+pub const PENDING_ON_RING_INSTRUCTIONS: u64 = 1_060;

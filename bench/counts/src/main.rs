@@ -23,7 +23,8 @@ usage: counts allocs               allocations per call
        counts instructions         instructions per call (needs valgrind)
        counts single KIND CALLS    makes calls and says nothing: the work that valgrind watches
 
-KIND: bare, ready, pending, hedged, stream or hedged-stream
+KIND: bare, ready, pending, hedged, stream, hedged-stream, or pending-ring, hedged-ring by the ring
+timer
 
 exit status: 0 within the limits, 1 over a limit or not measured, 2 bad usage";
 
@@ -95,9 +96,11 @@ fn allocations() -> bool {
     let must_be = [
         (Kind::Ready, limits::READY_ALLOCATIONS),
         (Kind::Pending, limits::PENDING_ALLOCATIONS),
+        (Kind::PendingOnRing, limits::PENDING_ALLOCATIONS),
         (Kind::Hedged, limits::HEDGED_ALLOCATIONS),
         (Kind::Stream, limits::STREAM_ALLOCATIONS),
         (Kind::HedgedStream, limits::HEDGED_STREAM_ALLOCATIONS),
+        (Kind::HedgedOnRing, limits::HEDGED_ALLOCATIONS),
     ];
     let mut within = true;
     for (kind, limit) in must_be {
@@ -125,6 +128,7 @@ fn instructions() -> bool {
         (Kind::Bare, None),
         (Kind::Ready, Some(limits::READY_INSTRUCTIONS)),
         (Kind::Pending, None),
+        (Kind::PendingOnRing, Some(limits::PENDING_ON_RING_INSTRUCTIONS)),
     ];
     let mut within = true;
     for (kind, limit) in at_most {

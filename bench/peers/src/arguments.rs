@@ -8,6 +8,7 @@ Hedgerow and other Rust hedging libraries, side by side.
 
 usage: peers micro [ROUNDS]         cost per call, allocations, memory in flight (default 9 rounds)
        peers behave                 what each does on failure, panic, cancellation
+       peers late                   how late hedges start
        peers tail [SECONDS]         how much of a tail is cut (default 10 s)
        peers limited [SECONDS]      under a load that rises and falls, backend limited (3 s a step)
        peers shift [SECONDS]        while the backend is slow for a while (5 s a phase)
@@ -32,6 +33,8 @@ pub enum Command {
     },
     /// The behaviour checks.
     Behave,
+    /// How late hedges start.
+    Late,
     /// An open-loop run.
     OpenLoop {
         /// Which.
@@ -68,6 +71,7 @@ pub fn parse(arguments: &[&str]) -> Result<Command, String> {
         ("micro", []) => Ok(Command::Micro { rounds: 9 }),
         ("micro", [rounds]) => Ok(Command::Micro { rounds: count(rounds, "a number of rounds")? }),
         ("behave", []) => Ok(Command::Behave),
+        ("late", []) => Ok(Command::Late),
         ("tail", rest) => open_loop(Run::Tail, 10.0, rest),
         ("limited", rest) => open_loop(Run::Limited, 3.0, rest),
         ("shift", rest) => open_loop(Run::Shift, 5.0, rest),
@@ -78,7 +82,7 @@ pub fn parse(arguments: &[&str]) -> Result<Command, String> {
             calls: count(calls, "a number of calls")?,
         }),
         ("list", []) => Ok(Command::List),
-        ("micro" | "behave" | "instructions" | "single" | "list", _) => {
+        ("micro" | "behave" | "late" | "instructions" | "single" | "list", _) => {
             Err(format!("'{command}' does not take these arguments: '{}'", rest.join("' '")))
         }
         _ => Err(format!("there is no command '{command}'")),

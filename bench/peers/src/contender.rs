@@ -22,6 +22,8 @@ pub trait Contender: 'static {
     /// Whether it hedges any call that is slower than a fixed delay, as the micro cases and the
     /// behaviour checks need it.
     const FIXED_DELAY: bool = true;
+    /// Whether it waits in real time where tokio's is paused, as in the behaviour checks.
+    const REAL_TIME: bool = false;
     /// Whether it takes part in the open-loop runs.
     const OPEN_LOOP: bool = matches!(Self::KIND, Kind::Bare | Kind::ByHand | Kind::Library);
 

@@ -4,6 +4,7 @@ mod adapters;
 mod arguments;
 mod behave;
 mod contender;
+mod late;
 mod machine;
 mod micro;
 mod open_loop;
@@ -49,6 +50,7 @@ fn run(command: Command) -> Result<(), String> {
         Command::Help => println!("{USAGE}"),
         Command::Micro { rounds } => micro::run(rounds),
         Command::Behave => behave::run(),
+        Command::Late => late::run(),
         Command::OpenLoop { run, seconds } => run.run(seconds),
         Command::Instructions => {
             print_instructions(&names.fixed_delay).map_err(|error| error.to_string())?;

@@ -10,7 +10,7 @@ use std::time::Duration;
 use hedgerow_core::Delay;
 
 use crate::attempt::{Attempt, AttemptCounter};
-use crate::drive::{Hedged, SharedRules, SpawnedAttempt, Spawner, TokioSpawner, Work};
+use crate::drive::{Hedged, SharedRules, SpawnedAttempt, Spawner, Work};
 use crate::extras::Extras;
 use crate::hedge::Hedge;
 use crate::properties::Properties;
@@ -207,31 +207,8 @@ where
     Fut: Work,
     R: Rules<Fut::Value, Fut::Error>,
 {
-    /// Runs every attempt as a task of its own on tokio's runtime.
-    ///
-    /// For work that computes between its awaits, so that attempts use more than one core, and for
-    /// losers that are to run on ([`Losers::Detach`](hedgerow_core::Losers::Detach)). Dropping the
-    /// call stops the tasks, unless the losers are detached. An attempt that is ready at once is
-    /// seen to be so one turn later. Say this last: rules that are set before it are also used by
-    /// attempts that outlive the call.
-    ///
-    /// # Panics
-    ///
-    /// Awaiting it outside a tokio runtime panics, as `tokio::spawn` does.
-    pub fn spawned(
-        self,
-    ) -> HedgedCall<P, impl FnMut(Attempt) -> SpawnedAttempt<Fut, R>, SharedRules<R>>
-    where
-        Fut: Send + 'static,
-        Fut::Value: Send + 'static,
-        Fut::Error: Send + 'static,
-        R: Send + 'static,
-        R::Action: Send + 'static,
-    {
-        self.spawned_on(Arc::new(TokioSpawner))
-    }
-
-    /// The same as [`spawned`](HedgedCall::spawned), on any executor.
+    /// Runs every attempt as a task of its own on an executor of one's own; see
+    /// [`spawned`](HedgedCall::spawned), which is this on tokio's runtime.
     pub fn spawned_on(
         self,
         spawner: Arc<dyn Spawner>,

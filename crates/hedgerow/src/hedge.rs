@@ -13,7 +13,7 @@ use hedgerow_core::{
 };
 
 use crate::abandoned::Abandoned;
-use crate::clock::{Clock, or_tokio};
+use crate::clock::{Clock, Time};
 
 /// A hedging policy: when to start another attempt, how many, and what to do with the losers.
 ///
@@ -35,6 +35,7 @@ use crate::clock::{Clock, or_tokio};
 /// | `quiet_after_pushback` | false; true for adaptive | [`quiet_after_pushback`](Hedge::quiet_after_pushback) |
 /// | `dry_run` | false | [`dry_run`](Hedge::dry_run) |
 /// | `max_abandoned` | no bound | [`max_abandoned`](Hedge::max_abandoned) |
+/// | timer | tokio's inside its runtimes, elsewhere the ring | [`ring_timer`](Hedge::ring_timer), [`clock`](Hedge::clock) |
 ///
 /// Setters that can be given an impossible number panic and say what would be right, as for any
 /// literal mistake in a program; numbers that come from outside go through `HedgeConfig` (feature
@@ -54,7 +55,7 @@ use crate::clock::{Clock, or_tokio};
 #[must_use = "a policy does nothing until something is called through it"]
 pub struct Hedge {
     policy: Policy,
-    clock: Option<Arc<dyn Clock>>,
+    time: Time,
     /// Derived from the rest: a call may take the fast path.
     plain: bool,
     /// What the time of the learner and of the quiet is counted from: the first moment that either
@@ -308,9 +309,45 @@ impl Hedge {
         self.derived()
     }
 
-    /// Takes the time from this clock instead of tokio's.
+    /// Takes the time from this clock, and waits by it. Calls then allocate.
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
-        self.clock = Some(clock);
+        self.time = Time::Own(clock);
+        self.derived()
+    }
+
+    /// Waits by the ring, Hedgerow's own timer, instead of tokio's, also inside tokio's runtimes.
+    ///
+    /// The ring serves the whole process from one thread, which starts with the first call that
+    /// waits and sleeps while nobody does. It costs less than tokio's timer, above all where many
+    /// threads arm timers at once; it depends on no runtime, so that calls are woken also while
+    /// theirs is not driven. It counts in milliseconds: a hedge is never early, and on an idle
+    /// machine at most 2 ms late.
+    ///
+    /// Outside tokio's runtimes, and without the feature `tokio`, every policy waits by the ring
+    /// anyway, unless it has a [`clock`](Hedge::clock) of its own.
+    ///
+    /// Tests in tokio's paused time need no other policy: where tokio's clock is found to be
+    /// virtual, the call waits by that. It is looked for in programs with debug assertions or with
+    /// the feature `test-util`; elsewhere looking would cost more than the timer.
+    ///
+    /// # Panics
+    ///
+    /// The first call that waits panics if the thread cannot be started.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use hedgerow::Hedge;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() {
+    /// # async fn load(attempt: u32) -> Result<&'static str, &'static str> {
+    /// #     if attempt == 0 { std::future::pending().await } Ok("ada")
+    /// # }
+    /// let hedge = Hedge::after(Duration::from_millis(5)).ring_timer();
+    /// assert_eq!(hedge.call(|attempt| load(attempt.number())).await, Ok("ada"));
+    /// # }
+    /// ```
+    pub fn ring_timer(mut self) -> Self {
+        self.time = Time::Ring;
         self.derived()
     }
 
@@ -341,24 +378,24 @@ impl Hedge {
 
     pub(crate) fn from_policy(policy: Policy) -> Self {
         let (epoch, keys, abandoned) = (None, None, None);
-        Self { policy, clock: None, plain: false, epoch, keys, abandoned }.derived()
+        Self { policy, time: Time::default(), plain: false, epoch, keys, abandoned }.derived()
     }
 
     fn derived(mut self) -> Self {
         self.plain = matches!(self.policy.losers, Losers::Drop)
             && matches!(self.policy.panics, Panics::Propagate)
             && self.policy.observer.is_none()
-            && self.clock.is_none();
+            && self.time.has_timer();
         self
     }
 
     /// Lets the learner look at what came, if it is time to.
     pub(crate) fn tick(&self, learner: &Learner, now: Instant) {
-        learner.tick(self.time(now));
+        learner.tick(self.policy_time(now));
     }
 
     /// The moment as the learner and the quiet count it, for all clones alike.
-    fn time(&self, now: Instant) -> Moment {
+    fn policy_time(&self, now: Instant) -> Moment {
         let Some(epoch) = &self.epoch else { return Moment::ZERO };
         Moment::from(now.saturating_duration_since(*epoch.get_or_init(|| now)))
     }
@@ -366,7 +403,7 @@ impl Hedge {
     /// When a call that began at this instant did, for the policy's quiet, if it has one.
     pub(crate) fn begun(&self, origin: Instant) -> Moment {
         match self.policy.quiet {
-            Some(_) => self.time(origin),
+            Some(_) => self.policy_time(origin),
             None => Moment::ZERO,
         }
     }
@@ -375,8 +412,8 @@ impl Hedge {
     #[cold]
     pub(crate) fn pushed_back(&self, pushback: Pushback) {
         if self.policy.quiet.is_some() {
-            let now = or_tokio(self.own_clock()).now();
-            self.policy.pushed_back(pushback, self.time(now));
+            let now = self.time.clock().now();
+            self.policy.pushed_back(pushback, self.policy_time(now));
         }
     }
 
@@ -386,8 +423,8 @@ impl Hedge {
     }
 
     #[inline]
-    pub(crate) fn own_clock(&self) -> Option<&Arc<dyn Clock>> {
-        self.clock.as_ref()
+    pub(crate) fn time(&self) -> &Time {
+        &self.time
     }
 
     /// Whether a call may take the fast path: nobody watches it, and a loser needs no more than to
@@ -402,7 +439,7 @@ impl fmt::Debug for Hedge {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Hedge")
             .field("policy", &self.policy)
-            .field("clock", &self.clock)
+            .field("time", &self.time)
             .finish_non_exhaustive()
     }
 }

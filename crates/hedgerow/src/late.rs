@@ -7,13 +7,13 @@ use std::time::Instant;
 
 use hedgerow_core::{Event, Moment, Observer};
 
-use crate::clock::{Clock, or_tokio};
+use crate::clock::Time;
 
 /// What a detached attempt needs to tell the observer that it has ended.
 pub(crate) struct Late {
     pub(crate) call: u64,
     pub(crate) observer: Arc<dyn Observer>,
-    pub(crate) clock: Option<Arc<dyn Clock>>,
+    pub(crate) time: Time,
     /// What the call's moments are counted from.
     pub(crate) origin: Instant,
     pub(crate) started: Moment,
@@ -27,7 +27,7 @@ impl Late {
         if self.told.swap(true, Ordering::AcqRel) {
             return;
         }
-        let now = or_tokio(self.clock.as_ref()).now().saturating_duration_since(self.origin);
+        let now = self.time.clock().now().saturating_duration_since(self.origin);
         let now = Moment::from(now);
         self.observer.event(&Event::late(self.call, attempt, now, now.since(self.started)));
     }

@@ -40,8 +40,18 @@
 //! The decisions are made by the pure engine of `hedgerow-core`; this crate waits, runs attempts
 //! and obeys.
 //!
+//! # Runtimes
+//!
+//! A call is a plain future: it runs on any executor, on one thread or many, and needs neither
+//! `Send` nor `'static`. Inside tokio's runtimes hedges wait by tokio's timer; on other executors
+//! by the ring, a timer of the process's own, which costs less. [`Hedge::ring_timer`] chooses it
+//! inside tokio, too; [`Hedge::clock`] chooses any other.
+//!
 //! # Features
 //!
+//! * `tokio` (default): tokio's timer, paused time included, and
+//!   [`spawned`](HedgedCall::spawned). Without it the ring is the only timer, and a call's future
+//!   is smaller by tokio's: some 130 bytes a call in flight.
 //! * `serde`: policies from TOML, JSON or YAML (`HedgeConfig`).
 //! * `stream`: calls whose answer is a stream; its first item decides (`Hedge::stream`).
 //! * `test-util`: a manual clock, and scripted calls that show what a policy does with them
@@ -61,8 +71,11 @@ mod hedge;
 mod late;
 mod properties;
 mod report;
+mod ring;
 mod rules;
 mod settle;
+#[cfg(feature = "tokio")]
+mod spawned;
 #[cfg(feature = "stream")]
 pub mod stream;
 #[cfg(any(feature = "metrics", feature = "tracing"))]

@@ -35,7 +35,21 @@ impl Contender for Plain {
     }
 }
 
-/// The same with a budget of 10 %.
+/// The same by the ring timer.
+pub struct OnRing;
+
+impl Contender for OnRing {
+    const NAME: &'static str = "hedgerow, ring";
+    const KIND: Kind = Kind::Library;
+    const OURS: bool = true;
+    const REAL_TIME: bool = true;
+
+    fn build<O: Operation>(operation: O, delay: Duration) -> impl Call {
+        HedgeCall { operation, hedge: Hedge::after(delay).max_hedges(1).ring_timer() }
+    }
+}
+
+/// Tokio's timer, and a budget of 10 %.
 pub struct Budgeted;
 
 impl Contender for Budgeted {

@@ -30,6 +30,7 @@ pub fn visit(visitor: &mut impl Visitor) {
     wanted.visit::<closures::DoOver>();
     wanted.visit::<closures::Fure>();
     wanted.visit::<hedgerow::Plain>();
+    wanted.visit::<hedgerow::OnRing>();
     wanted.visit::<hedgerow::Budgeted>();
     wanted.visit::<hedgerow::Adaptive>();
     wanted.visit::<hedgerow::EveryOption>();

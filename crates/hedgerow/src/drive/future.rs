@@ -18,6 +18,7 @@ use super::race::{Parts, Race, clock_of};
 use super::rest::{Rest, RestProj, abandon, begin_race, learn};
 use super::slots::Primary;
 use crate::attempt::Attempt;
+use crate::clock::Timer;
 use crate::extras::Extras;
 use crate::hedge::Hedge;
 use crate::rules::{Discarded, NextHedge, Rules, judge};
@@ -140,8 +141,8 @@ where
         }
         let mut this = self.as_mut().project();
         match this.rest.as_mut().as_pin_mut().map(Rest::project) {
-            Some(RestProj::Waiting { sleep, delay, .. }) => {
-                if sleep.poll(cx).is_pending() {
+            Some(RestProj::Waiting { timer, delay, .. }) => {
+                if timer.poll(*delay, cx).is_pending() {
                     return Progress::Pending;
                 }
                 let (policy, delay) = ((*this.policy).borrow(), *delay);
@@ -179,8 +180,9 @@ where
                 this.rest.set(Some(Rest::Racing { race }));
             }
             Delay::After(delay) if delay <= LONGEST_WAIT => {
-                let sleep = tokio::time::sleep(delay);
-                this.rest.set(Some(Rest::Waiting { sleep, delay, draw }));
+                Timer::start(policy.time(), delay, |timer| {
+                    this.rest.set(Some(Rest::Waiting { timer, delay, draw }));
+                });
             }
             Delay::After(_) | Delay::OnFailure => {
                 this.rest.set(Some(Rest::Alone { started: clock_of(policy).now() }));

@@ -86,7 +86,7 @@ where
                 let late = Late {
                     call: this.call.id(),
                     observer: Arc::clone(observer),
-                    clock: hedge.own_clock().cloned(),
+                    time: hedge.time().clone(),
                     origin: *this.origin,
                     started: this.call.started_at(number).unwrap_or(Moment::ZERO),
                     told: AtomicBool::new(false),

@@ -17,7 +17,6 @@ use std::future::Future;
 
 pub use future::Hedged;
 pub(crate) use leave::Ending;
-pub(crate) use spawn::TokioSpawner;
 pub use spawn::{SharedRules, SpawnedAttempt, Spawner, Task};
 
 /// The future of an attempt: any future of a `Result`. Implemented for all of them.

@@ -13,7 +13,7 @@ use super::Work;
 use super::leave::Ending;
 use super::slots::{HedgeOf, Primary, Slots};
 use crate::attempt::Attempt;
-use crate::clock::{Clock, Sleep, or_tokio};
+use crate::clock::{Clock, Sleep};
 use crate::extras::Extras;
 use crate::failure::Failure;
 use crate::hedge::Hedge;
@@ -83,9 +83,9 @@ pin_project! {
     }
 }
 
-/// The clock that the policy names, or tokio's.
+/// The clock that the policy names, or the default one.
 pub(super) fn clock_of(hedge: &Hedge) -> &dyn Clock {
-    or_tokio(hedge.own_clock())
+    hedge.time().clock()
 }
 
 impl<Fut, R> Race<Fut, R>

@@ -11,6 +11,7 @@ use super::Work;
 use super::leave::Abandoned;
 use super::race::{Race, clock_of};
 use super::slots::Primary;
+use crate::clock::Timer;
 use crate::hedge::Hedge;
 use crate::rules::Rules;
 
@@ -23,7 +24,7 @@ pin_project! {
         R: Rules<Fut::Value, Fut::Error>,
     {
         // The first hedge is due when it ends.
-        Waiting { #[pin] sleep: tokio::time::Sleep, delay: Duration, draw: u64 },
+        Waiting { #[pin] timer: Timer, delay: Duration, draw: u64 },
         // No delay starts a hedge: this is when the primary started.
         Alone { started: Instant },
         // There is something to decide.
@@ -79,7 +80,7 @@ fn learn_from<Fut, R>(
     R: Rules<Fut::Value, Fut::Error>,
 {
     let started = match rest {
-        Rest::Waiting { sleep, delay, .. } => sleep.deadline().into_std().checked_sub(*delay),
+        Rest::Waiting { timer, delay, .. } => timer.deadline().checked_sub(*delay),
         Rest::Alone { started } => Some(*started),
         _ => None,
     };
@@ -103,8 +104,8 @@ where
 {
     let now = || clock_of(policy).now();
     match rest.as_pin_mut().map(Rest::project) {
-        Some(RestProj::Waiting { sleep, delay, draw }) => {
-            let started = sleep.deadline().into_std().checked_sub(*delay);
+        Some(RestProj::Waiting { timer, delay, draw }) => {
+            let started = timer.deadline().checked_sub(*delay);
             let started = started.unwrap_or_else(now);
             Race::resumed(policy, started, Some(Delay::After(*delay)), *draw)
         }

@@ -29,16 +29,6 @@ pub trait Spawner: fmt::Debug + Send + Sync {
 /// A task for a [`Spawner`].
 pub type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// Tokio's runtime: the one in whose context the call is polled.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct TokioSpawner;
-
-impl Spawner for TokioSpawner {
-    fn spawn(&self, task: Task) {
-        tokio::spawn(task);
-    }
-}
-
 /// The rules of a spawned call, shared with attempts that may outlive it.
 #[derive(Debug)]
 pub struct SharedRules<R> {

@@ -231,7 +231,7 @@ where
         let parker = Arc::new(Parker::default());
         let HedgedCall { policy, work, rules, extras } = self.call;
         let mut policy = policy.clone();
-        if policy.own_clock().is_none() {
+        if policy.time().has_timer() {
             policy = policy.clock(Arc::new(WallClock(Arc::clone(&parker))));
         }
         let next = NextSeat::on(self.threads);

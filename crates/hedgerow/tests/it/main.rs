@@ -86,6 +86,8 @@ mod presets_structured;
 mod properties;
 /// What once broke.
 mod regressions;
+/// The ring timer inside tokio.
+mod ring_timer;
 /// The page of rules names tests that exist.
 mod rules_page;
 /// What happens when something is said twice.
