@@ -19,7 +19,8 @@ pub(super) fn page(advice: &Advice, curves: &Curves, notes: &[String]) -> String
     let mut page = Page::new(&text::verdict(advice));
     page.paragraph(&text::basis(advice));
     let mut plots = vec![survival(advice, curves)];
-    plots.extend(advice.simulated.as_ref().map(simulated));
+    let last = curves.survival.last().map_or(0.0, |(_, without, _)| *without);
+    plots.extend(advice.simulated.as_ref().map(|tried| simulated(tried, last)));
     plots.extend(trade(advice, curves));
     page.plots(&plots);
     for table in tables(advice) {
@@ -59,8 +60,8 @@ fn survival(advice: &Advice, curves: &Curves) -> Plot {
     }
 }
 
-/// The same as simulated.
-fn simulated(simulated: &Simulated) -> Plot {
+/// The same as simulated, down to the share that the log knows of.
+fn simulated(simulated: &Simulated, last: f64) -> Plot {
     let strokes = [Stroke::Base, Stroke::Number(0), Stroke::Number(1)];
     let named = [ALONE, HEDGED, "learned policy"].into_iter().zip(strokes);
     let told = simulated.survival.iter().zip(named).filter(|(points, _)| !points.is_empty());
@@ -70,7 +71,7 @@ fn simulated(simulated: &Simulated) -> Plot {
         points: points.clone(),
     };
     #[expect(clippy::cast_precision_loss, reason = "a share")]
-    let least = LEAST / simulated.calls.max(1) as f64;
+    let least = (LEAST / simulated.calls.max(1) as f64).max(last);
     let seen = simulated.survival.iter().flatten();
     let seen = seen.filter(|(_, share)| (least..=FIRST).contains(share));
     Plot {
