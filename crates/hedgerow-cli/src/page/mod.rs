@@ -16,6 +16,11 @@ pub(crate) use axis::Axis;
 pub(crate) use plot::{Line, Plot, Stroke};
 pub(crate) use target::{Target, Unwritable};
 
+/// Survival curves begin where this share of all takes longer.
+pub(crate) const FIRST: f64 = 0.98;
+/// They end where fewer than so many do: those are no tail but an accident.
+pub(crate) const LEAST: f64 = 3.0;
+
 const STYLE: &str = include_str!("style.css");
 
 /// A page that grows from top to bottom.

@@ -4,12 +4,8 @@ use hedgerow_sim::{Outcome, Stats};
 
 use super::result::{Answer, Figures, Policy};
 use super::table;
-use crate::page::{Axis, Line, Page, Plot, Stroke, latency, share};
+use crate::page::{Axis, FIRST, LEAST, Line, Page, Plot, Stroke, latency, share};
 
-/// Fewer requests than this are no tail but an accident.
-const LEAST: f64 = 3.0;
-/// Curves begin where this share of the requests takes longer.
-const FIRST: f64 = 0.98;
 /// Survival curves of more steps than this are too many to look at: there is one of all.
 const MOST_CURVES: usize = 12;
 /// Nanoseconds of a millisecond.

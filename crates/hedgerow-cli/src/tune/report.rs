@@ -4,12 +4,7 @@ use hedgerow_sim::tune::{Advice, Curves, Simulated};
 
 use super::tables::tables;
 use super::text;
-use crate::page::{Axis, Line, Page, Plot, Stroke, latency, share};
-
-/// Fewer calls than this are no tail but an accident.
-const LEAST: f64 = 3.0;
-/// Curves begin where this share of the calls takes longer.
-const FIRST: f64 = 0.98;
+use crate::page::{Axis, FIRST, LEAST, Line, Page, Plot, Stroke, latency, share};
 
 const ALONE: &str = "without hedging";
 const HEDGED: &str = "with hedging";
@@ -19,7 +14,8 @@ pub(super) fn page(advice: &Advice, curves: &Curves, notes: &[String]) -> String
     let mut page = Page::new(&text::verdict(advice));
     page.paragraph(&text::basis(advice));
     let mut plots = vec![survival(advice, curves)];
-    plots.extend(advice.simulated.as_ref().map(simulated));
+    let last = curves.survival.last().map_or(0.0, |(_, without, _)| *without);
+    plots.extend(advice.simulated.as_ref().map(|tried| simulated(tried, last)));
     plots.extend(trade(advice, curves));
     page.plots(&plots);
     for table in tables(advice) {
@@ -59,8 +55,8 @@ fn survival(advice: &Advice, curves: &Curves) -> Plot {
     }
 }
 
-/// The same as simulated.
-fn simulated(simulated: &Simulated) -> Plot {
+/// The same as simulated, down to the share that the log knows of.
+fn simulated(simulated: &Simulated, last: f64) -> Plot {
     let strokes = [Stroke::Base, Stroke::Number(0), Stroke::Number(1)];
     let named = [ALONE, HEDGED, "learned policy"].into_iter().zip(strokes);
     let told = simulated.survival.iter().zip(named).filter(|(points, _)| !points.is_empty());
@@ -70,13 +66,13 @@ fn simulated(simulated: &Simulated) -> Plot {
         points: points.clone(),
     };
     #[expect(clippy::cast_precision_loss, reason = "a share")]
-    let least = LEAST / simulated.calls.max(1) as f64;
+    let foot = (LEAST / simulated.calls.max(1) as f64).max(last);
     let seen = simulated.survival.iter().flatten();
-    let seen = seen.filter(|(_, share)| (least..=FIRST).contains(share));
+    let seen = seen.filter(|(_, share)| (foot..=FIRST).contains(share));
     Plot {
         title: format!("As simulated, servers {} busy", share(simulated.backend.load())),
         x: Axis::log("latency", seen.map(|(nanos, _)| *nanos), latency),
-        y: Axis::log("share of calls", [least, 1.0].into_iter(), share),
+        y: Axis::log("share of calls", [foot, 1.0].into_iter(), share),
         lines: told.map(line).collect(),
     }
 }

@@ -98,7 +98,8 @@ fn an_advice_has_a_page() {
     for (count, load, plots) in
         [(5_000, &[][..], 2), (5_000, &["--load", "50%"], 3), (20, &[], 1), (1, &[], 1)]
     {
-        let log: String = (0..count).map(|call| format!("{:.3}\n", stalled(call))).collect();
+        let log: String =
+            (0..count).flat_map(|call| [stalled(call).to_string(), "\n".to_owned()]).collect();
         let args = ["tune", "--unit", "ms", "--report"];
         let name = format!("tune-{count}-{plots}.html");
         let (_, html) = page(&name, |path| hedgerow(&[&args, &[path][..], load].concat(), &log));

@@ -237,7 +237,7 @@ impl Case<'_> {
             target: self.question.target,
             without: without.reached,
             with: with.reached,
-            completed: (with.ratio.high < 1.0).then_some((without.completed, with.completed)),
+            completed: with.ratio.is_gain().then_some((without.completed, with.completed)),
         }
     }
 

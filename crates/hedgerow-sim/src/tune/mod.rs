@@ -40,6 +40,7 @@ mod decide;
 mod figures;
 mod latencies;
 mod noise;
+mod ratio;
 mod solve;
 mod trial;
 
@@ -54,5 +55,6 @@ pub use curves::{Curves, curves};
 pub use decide::{Question, tune, tune_watched};
 pub use figures::{Interval, Intervals, Quantiles, rounded};
 pub use latencies::Latencies;
+pub use ratio::Ratio;
 pub use solve::Plan;
-pub use trial::{Ratio, Simulated, Trial};
+pub use trial::{Simulated, Trial};

@@ -13,7 +13,7 @@ use super::backend::Backend;
 use super::curve::FineCurve;
 use super::decide::Question;
 use super::figures::Quantiles;
-use super::latencies::real;
+use super::ratio::Ratio;
 use crate::{
     Arrivals, Distribution, Histogram, Load, Model, OnCancel, Outcome, Progress, Servers, Stats,
     Step, Strategy, Work, run_all,
@@ -21,10 +21,9 @@ use crate::{
 
 /// How many values stand for the log.
 const VALUES: u32 = 50_000;
-/// How many runs there are, each with luck of its own that all policies share.
+/// How many runs there are, each with luck of its own that all policies share. [`Ratio`] knows the
+/// number too.
 const RUNS: u32 = 5;
-/// Student's t for a two-sided 95 % interval from that many runs.
-const T: f64 = 2.776;
 /// Calls beyond the target in a run, and the least and the most calls of a run.
 const BEYOND: f64 = 1_000.0;
 const CALLS: (f64, f64) = (50_000.0, 200_000.0);
@@ -75,17 +74,6 @@ pub struct Trial {
     /// Whether the target comes sooner than without hedging, beyond what is chance among the runs,
     /// and no fewer calls are answered in time.
     pub pays: bool,
-}
-
-/// How many times as long something takes, and where that lies in 19 of 20 cases.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Ratio {
-    /// The geometric mean of the runs.
-    pub mean: f64,
-    /// Not below.
-    pub low: f64,
-    /// Not above.
-    pub high: f64,
 }
 
 /// How many calls trying takes in all, at most: for who watches the [`Progress`].
@@ -225,7 +213,7 @@ impl Trials {
             utilisation: self.backend.load() * (1.0 + stats.extra_load()),
             completed: stats.completed(),
             ratio,
-            pays: ratio.high < 1.0 && is_complete,
+            pays: ratio.is_gain() && is_complete,
         }
     }
 }
@@ -273,28 +261,4 @@ fn thinned(latency: &Histogram) -> Vec<(f64, f64)> {
         }
     }
     kept
-}
-
-impl Ratio {
-    fn of(ratios: impl Iterator<Item = f64>) -> Self {
-        let logs: Vec<f64> = ratios.map(f64::ln).collect();
-        let count = real(logs.len() as u64);
-        let mean = logs.iter().sum::<f64>() / count;
-        let squares: f64 = logs.iter().map(|log| (log - mean).powi(2)).sum();
-        let margin = T * (squares / (count - 1.0) / count).sqrt();
-        Self { mean: mean.exp(), low: (mean - margin).exp(), high: (mean + margin).exp() }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_ratio_is_as_sure_as_its_runs_agree() {
-        let Ratio { mean, low, high } = Ratio::of([0.5, 0.5, 0.5, 0.5, 0.5].into_iter());
-        assert!((mean - 0.5).abs() < 1e-9 && (low - 0.5).abs() < 1e-9 && (high - 0.5).abs() < 1e-9);
-        let Ratio { mean, low, high } = Ratio::of([0.5, 2.0, 1.0, 0.5, 2.0].into_iter());
-        assert!((mean - 1.0).abs() < 1e-9 && low < 0.5 && high > 2.0, "{low} {high}");
-    }
 }
