@@ -1,12 +1,15 @@
 //! Cases 1 and 2: calls that never hedge, one after the other.
 
 use std::hint::black_box;
-use std::sync::Arc;
+use std::pin::pin;
+use std::sync::{Arc, Barrier};
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use counts::allocator::{Counted, Counting};
 use counts::operation::{Operation, PendingOnce, Ready};
-use counts::scheduler;
+use counts::scheduler::{self, in_turns};
 use tokio::runtime::Runtime;
 
 use super::Measure;
@@ -38,7 +41,7 @@ impl<O: Operation> Measurement<O> {
 
 impl<O: Operation> Measure for Measurement<O> {
     const HEADS: &'static [&'static str] =
-        &["ns ct", "ns mt, 1 task", "ns mt, 2 tasks", "allocations", "bytes", "future B"];
+        &["ns ct", "ns mt, 1 task", "2 tasks", "2 threads", "allocations", "bytes", "future B"];
 
     fn admits<C: Contender>(&self) -> bool {
         true
@@ -54,6 +57,7 @@ impl<O: Operation> Measure for Measurement<O> {
                 current.nanoseconds(calls, 1),
                 multi.nanoseconds(calls, 1),
                 multi.nanoseconds(calls, 2),
+                multi.nanoseconds_of_threads(calls, 2),
                 counted.allocations as f64 / COUNTED as f64,
                 counted.allocated as f64 / COUNTED as f64,
                 current.future_size() as f64,
@@ -98,6 +102,25 @@ impl<C: Call> Bench<C> {
         })
     }
 
+    /// The same of threads that poll by hand, inside the runtime but without its scheduler: tasks
+    /// that wake themselves wander between workers, and seldom run at the same time.
+    fn nanoseconds_of_threads(&self, calls: u64, threads: usize) -> f64 {
+        let barrier = Barrier::new(threads);
+        thread::scope(|scope| {
+            let threads: Vec<_> = (0..threads)
+                .map(|_| {
+                    scope.spawn(|| {
+                        let _entered = self.runtime.enter();
+                        barrier.wait();
+                        by_hand(in_turns(timed(Arc::clone(&self.contender), calls)))
+                    })
+                })
+                .collect();
+            let mean = 1.0 / threads.len() as f64;
+            threads.into_iter().map(|thread| mean * thread.join().expect("no panics here")).sum()
+        })
+    }
+
     /// What [`COUNTED`] calls allocate.
     fn count(&self) -> Counted {
         let contender = Arc::clone(&self.contender);
@@ -112,6 +135,23 @@ impl<C: Call> Bench<C> {
     fn future_size(&self) -> usize {
         let _entered = self.runtime.enter();
         size_of_val(&self.contender.call(0))
+    }
+}
+
+/// Somebody to wake, who is awake anyway.
+struct Awake;
+
+impl Wake for Awake {
+    fn wake(self: Arc<Self>) {}
+}
+
+fn by_hand<F: Future>(future: F) -> F::Output {
+    let waker = Waker::from(Arc::new(Awake));
+    let mut future = pin!(future);
+    loop {
+        if let Poll::Ready(output) = future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            return output;
+        }
     }
 }
 
