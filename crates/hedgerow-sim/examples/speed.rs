@@ -2,6 +2,7 @@
 //!
 //! ```sh
 //! cargo run --release -p hedgerow-sim --example speed
+//! cargo run --release -p hedgerow-sim --example speed -- adaptive   # those with this in their name
 //! ```
 
 use std::error::Error;
@@ -15,6 +16,7 @@ use hedgerow_sim::{
 };
 
 fn main() -> Result<(), Box<dyn Error>> {
+    let wanted = std::env::args().nth(1).unwrap_or_default();
     let hedge = Policy {
         schedule: Schedule::Every(Delay::After(Duration::from_millis(10))),
         ..Policy::default()
@@ -42,6 +44,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         ("20 workers, adaptive", &one_queue, 1_900.0, adaptive()?),
         ("100 servers, two choices, budget", &many, 38_000.0, bounded()?),
     ] {
+        if !name.contains(&wanted) {
+            continue;
+        }
         let latency = Distribution::lognormal_around(5.0, 0.35)?.with_stalls(0.02, 1.0, 200.0)?;
         let load = Load::new(Arrivals::Poisson, [Step::counting(rate, 5_000_000)?])?;
         let model = Model::new(Work::new(latency), servers.clone(), load);

@@ -16,6 +16,11 @@ pub use ratio::{ExtraLoad, RatioBudget};
 ///
 /// A refusal is never a failure: the attempts that run go on. Shared between calls, clones and
 /// policies by reference, so every method takes `&self`.
+///
+/// A retry around hedged calls multiplies with them: `tries` x (1 + `max_hedges`) attempts, if
+/// everything fails. A retry that asks the same budget before each further try
+/// ([`try_take`](Budget::try_take)) makes it a sum: one attempt, and as many more as the budget
+/// grants.
 pub trait Budget: fmt::Debug + Send + Sync {
     /// A call completed (with a value or a failure; not if its caller gave up).
     fn deposit(&self);

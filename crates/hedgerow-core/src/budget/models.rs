@@ -79,15 +79,17 @@ fn part(budget: &Arc<Watched>, part: impl FnOnce(&Watched) + Send + 'static) -> 
 
 #[test]
 fn takers_and_payers_never_exceed_what_was_paid_in() {
-    in_every_order(|| {
+    in_every_order(5, || {
         let budget = Watched::new(1, 4);
         at_once([
             part(&budget, |budget| {
                 budget.deposit();
                 budget.take();
+                budget.take();
             }),
             part(&budget, |budget| {
                 budget.deposit();
+                budget.take();
                 budget.deposit();
                 budget.take();
             }),
@@ -100,7 +102,7 @@ fn takers_and_payers_never_exceed_what_was_paid_in() {
 
 #[test]
 fn what_is_given_back_is_there_again() {
-    in_every_order(|| {
+    in_every_order(5, || {
         let budget = Watched::new(2, 4);
         let take_and_give_back = |budget: &Watched| {
             budget.deposit();
@@ -116,7 +118,7 @@ fn what_is_given_back_is_there_again() {
 
 #[test]
 fn nobody_ever_sees_more_than_the_cap() {
-    in_every_order(|| {
+    in_every_order(5, || {
         let budget = Watched::new(3, 2);
         at_once([
             part(&budget, |budget| {
@@ -139,7 +141,7 @@ fn nobody_ever_sees_more_than_the_cap() {
 
 #[test]
 fn spare_hedges_leave_half_to_the_others() {
-    in_every_order(|| {
+    in_every_order(5, || {
         let budget = Watched::new(3, 4);
         at_once([part(&budget, Watched::deposit)]);
         at_once([
@@ -156,7 +158,7 @@ fn spare_hedges_leave_half_to_the_others() {
 
 #[test]
 fn three_threads_share_one_budget() {
-    in_every_order(|| {
+    in_every_order(3, || {
         let budget = Watched::new(1, 4);
         at_once([
             part(&budget, Watched::deposit),

@@ -72,7 +72,8 @@ impl fmt::Debug for ExtraLoad {
 /// A budget funded by completed calls: each pays in `ratio` of a hedge, up to a cap.
 ///
 /// Over any stretch of calls it grants at most `ratio` x completions + cap hedges, exactly
-/// (PR-38): all arithmetic is in integers. It starts empty, so the first hedge is possible after
+/// (PR-38): all arithmetic is in integers. (A completion on another thread counts from the moment
+/// at which it is visible to the one that takes.) It starts empty, so the first hedge is possible after
 /// `1 / ratio` completed calls (20 at 5 %); what is saved up lets a service with little traffic
 /// hedge in bursts of at most the cap (PR-40). There is no floor per second: a floor would be load
 /// without bound on a backend that answers nothing.

@@ -9,11 +9,11 @@ use loom::thread;
 use super::{Counter, FREE, LEASE, NEXT};
 use crate::sync::Ordering;
 
-/// Tries a model in every order in which threads interrupt each other at most three times: more has
-/// never been needed to find a fault, and would take hours.
-pub(crate) fn in_every_order(model: impl Fn() + Send + Sync + 'static) {
+/// Tries a model in every order in which its threads are interrupted at most so often. Few have
+/// ever been needed to find a fault, and each makes the check several times longer.
+pub(crate) fn in_every_order(interruptions: usize, model: impl Fn() + Send + Sync + 'static) {
     let mut builder = Builder::new();
-    builder.preemption_bound.get_or_insert(3);
+    builder.preemption_bound.get_or_insert(interruptions);
     builder.check(model);
 }
 
@@ -35,7 +35,7 @@ pub(crate) fn at_once(parts: impl IntoIterator<Item = Part>) {
 
 #[test]
 fn a_number_has_one_owner_at_a_time() {
-    in_every_order(|| {
+    in_every_order(3, || {
         // The checker does not see this lock, and so cannot be kept from an order by it.
         let owned = Arc::new(Mutex::new(BTreeSet::new()));
         let own = || -> Part {
@@ -56,7 +56,7 @@ fn a_number_has_one_owner_at_a_time() {
 
 #[test]
 fn no_count_is_lost_though_numbers_change_hands() {
-    in_every_order(|| {
+    in_every_order(3, || {
         let counter = Arc::new(Counter::default());
         let count = || -> Part {
             let counter = Arc::clone(&counter);

@@ -13,6 +13,7 @@ const FORBIDDEN: &[(&str, &str, &[&str])] = &[
     ("hedgerow-core", "event", &["call", "options", "budget", "delay"]),
     ("hedgerow-core", "verdict", &["call", "options", "budget", "delay", "event", "gate", "time"]),
     ("hedgerow-core", "quiet", &["call", "options", "budget", "delay", "event", "gate"]),
+    ("hedgerow-core", "sync", &["call", "options", "budget", "delay", "event", "gate", "latency"]),
     ("hedgerow-core", "sharded", &["call", "options", "budget", "delay", "event", "latency"]),
     ("hedgerow-core", "latency", &["call", "options", "budget", "delay", "event"]),
     ("hedgerow-core", "options", &["call"]),
@@ -115,7 +116,9 @@ fn crates_depend_downwards_only_and_the_core_on_nothing() {
 
 #[test]
 fn the_core_reads_no_clock_and_spawns_nothing() {
-    for file in sources(&crates().join("hedgerow-core/src")) {
+    // The models of what threads do to each other start threads, of the model checker's own kind.
+    let is_model = |file: &PathBuf| file.ends_with("models.rs");
+    for file in sources(&crates().join("hedgerow-core/src")).into_iter().filter(|f| !is_model(f)) {
         let text = fs::read_to_string(&file).unwrap();
         for word in ["Instant", "SystemTime", "thread::spawn", "thread::sleep", "async fn", "tokio"]
         {

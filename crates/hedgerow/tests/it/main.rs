@@ -74,6 +74,8 @@ mod pr_panics;
 mod pr_points;
 /// Two attempts that end together, or while another is set up.
 mod pr_races;
+/// Any window of a budget, and who shares it.
+mod pr_shared_budget;
 /// When attempts start and who answers.
 mod pr_start;
 /// `Hedge::abandoning`.
