@@ -31,6 +31,7 @@ use crate::clock::Clock;
 /// | `hedge_rejections` | false | [`hedge_rejections`](Hedge::hedge_rejections) |
 /// | `panics` | `Propagate` | [`panics`](Hedge::panics) |
 /// | `max_extra_load` | no bound | [`max_extra_load`](Hedge::max_extra_load) |
+/// | `max_keys` | 256 | [`max_keys`](Hedge::max_keys), for [`key`](Hedge::key) and [`server`](Hedge::server) |
 ///
 /// Setters that can be given an impossible number panic and say what would be right, as for any
 /// literal mistake in a program; numbers that come from outside go through `HedgeConfig` (feature
@@ -143,7 +144,8 @@ impl Hedge {
     /// most 5 % extra load, from the latencies of the latest seconds. It starts no hedge before it
     /// has seen some 200 calls, while nearly all calls are slow, or while hedges hardly ever win.
     /// Clones share what was learned. Say [`max_extra_load`](Hedge::max_extra_load) for another
-    /// load, and [`learning`](Hedge::learning) for the rest.
+    /// load, [`learning`](Hedge::learning) for the rest, and [`key`](Hedge::key) where calls differ
+    /// by what they ask for.
     pub fn adaptive() -> Self {
         Self::default().learning(Learning::default())
     }
