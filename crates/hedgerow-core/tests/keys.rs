@@ -1,5 +1,7 @@
 //! Learners of keys: whom they follow, what their parents know, and that there are never too many.
 
+#![expect(clippy::unwrap_used, reason = "a panic is how a test says that it failed")]
+
 use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 use std::time::Duration;

@@ -36,6 +36,7 @@ use crate::clock::{Clock, Time};
 /// | `dry_run` | false | [`dry_run`](Hedge::dry_run) |
 /// | `max_abandoned` | no bound | [`max_abandoned`](Hedge::max_abandoned) |
 /// | timer | tokio's inside its runtimes, elsewhere the ring | [`ring_timer`](Hedge::ring_timer), [`clock`](Hedge::clock) |
+/// | `max_keys` | 256 | [`max_keys`](Hedge::max_keys), for [`key`](Hedge::key) and [`server`](Hedge::server) |
 ///
 /// Setters that can be given an impossible number panic and say what would be right, as for any
 /// literal mistake in a program; numbers that come from outside go through `HedgeConfig` (feature
@@ -147,7 +148,8 @@ impl Hedge {
     /// most 5 % extra load, from the latencies of the latest seconds. It starts no hedge before it
     /// has seen some 200 calls, while nearly all calls are slow, or while hedges hardly ever win.
     /// Clones share what was learned. Say [`max_extra_load`](Hedge::max_extra_load) for another
-    /// load, and [`learning`](Hedge::learning) for the rest.
+    /// load, [`learning`](Hedge::learning) for the rest, and [`key`](Hedge::key) where calls differ
+    /// by what they ask for.
     pub fn adaptive() -> Self {
         Self::default().learning(Learning::default())
     }

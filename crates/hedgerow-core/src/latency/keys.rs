@@ -1,6 +1,6 @@
 //! Keys whose calls are learned apart, so many and no more.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -71,12 +71,15 @@ pub struct Keys {
     known: RwLock<Known>,
 }
 
-/// Learners below one parent are found by name. The parent is meant by its address, which is its
-/// own as long as there are any: they hold it.
+/// Learners below one parent, which is meant by its address: its own as long as there are any of
+/// them, because they hold it.
+type Family = (usize, Scope);
+
 #[derive(Default)]
 struct Known {
-    families: HashMap<(usize, Scope), HashMap<Box<str>, Entry>>,
-    count: usize,
+    families: HashMap<Family, HashMap<Arc<str>, Entry>>,
+    /// Every key once, by a turn in which it was asked for: the latest when this was written.
+    turns: BTreeMap<u64, (Family, Arc<str>)>,
 }
 
 struct Entry {
@@ -108,14 +111,14 @@ impl Keys {
         drop(known);
         // Whatever takes long, or is the last to hold a learner, is outside of the lock.
         let new = Arc::new(Learner::child_of(parent, scope));
-        let name = Box::from(name);
+        let name: Arc<str> = Arc::from(name);
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(learner) = known.get(family, &name, turn) {
             return learner;
         }
-        let oldest =
-            if known.count < self.most.get() as usize { None } else { known.take_oldest() };
-        known.add(family, name, Entry { learner: Arc::clone(&new), last_turn: turn.into() });
+        let full = known.turns.len() >= self.most.get() as usize;
+        let oldest = if full { known.take_oldest() } else { None };
+        known.add(family, name, Arc::clone(&new), turn);
         drop(known);
         drop(oldest);
         new
@@ -123,7 +126,7 @@ impl Keys {
 
     /// How many keys it knows.
     pub fn len(&self) -> usize {
-        self.known.read().unwrap_or_else(PoisonError::into_inner).count
+        self.known.read().unwrap_or_else(PoisonError::into_inner).turns.len()
     }
 
     /// Whether it knows none.
@@ -133,38 +136,43 @@ impl Keys {
 }
 
 impl Known {
-    fn get(&self, family: (usize, Scope), name: &str, turn: u64) -> Option<Arc<Learner>> {
+    fn get(&self, family: Family, name: &str, turn: u64) -> Option<Arc<Learner>> {
         let entry = self.families.get(&family)?.get(name)?;
         entry.last_turn.fetch_max(turn, Ordering::Relaxed);
         Some(Arc::clone(&entry.learner))
     }
 
-    fn add(&mut self, family: (usize, Scope), name: Box<str>, entry: Entry) {
+    fn add(&mut self, family: Family, name: Arc<str>, learner: Arc<Learner>, turn: u64) {
+        self.turns.insert(turn, (family, Arc::clone(&name)));
+        let entry = Entry { learner, last_turn: AtomicU64::new(turn) };
         self.families.entry(family).or_default().insert(name, entry);
-        self.count += 1;
     }
 
-    /// Takes out the key that was asked for least recently. Looks at all of them: that costs less
-    /// than making the learner that is to take its place.
+    /// Takes out the key that was asked for least recently. One that was asked for since its turn
+    /// was written is written anew on the way, which whoever asked was spared.
     fn take_oldest(&mut self) -> Option<Entry> {
-        let entries = self.families.iter().flat_map(|(family, entries)| {
-            entries.iter().map(move |(name, entry)| (entry, *family, name))
-        });
-        let last_turn = |entry: &Entry| entry.last_turn.load(Ordering::Relaxed);
-        let (_, family, name) = entries.min_by_key(|(entry, ..)| last_turn(entry))?;
-        let name = name.clone();
-        let entries = self.families.get_mut(&family)?;
-        let oldest = entries.remove(&name)?;
-        if entries.is_empty() {
-            self.families.remove(&family);
+        loop {
+            let (turn, (family, name)) = self.turns.pop_first()?;
+            let entries = self.families.get_mut(&family)?;
+            let last_turn = entries.get(&name)?.last_turn.load(Ordering::Relaxed);
+            if last_turn > turn {
+                self.turns.insert(last_turn, (family, name));
+                continue;
+            }
+            let oldest = entries.remove(&name);
+            if entries.is_empty() {
+                self.families.remove(&family);
+            }
+            return oldest;
         }
-        self.count -= 1;
-        Some(oldest)
     }
 }
 
 impl fmt::Debug for Keys {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Keys").field("most", &self.most.get()).field("known", &self.len()).finish()
+        f.debug_struct("Keys")
+            .field("most", &self.most.get())
+            .field("known", &self.len())
+            .finish_non_exhaustive()
     }
 }

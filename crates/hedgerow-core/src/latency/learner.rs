@@ -30,8 +30,6 @@ const LEAST: f64 = 1_000.0;
 /// A learner with a parent looks less often while less than [`SIGNS`] comes between two looks, but at
 /// least once in so many ticks.
 const PATIENCE: f64 = 16.0;
-/// How much longer a latency is at the end of its bucket than at its beginning.
-const BUCKET_WIDTH: f64 = 1.0 + 1.0 / 32.0;
 /// How many fresh attempts tell whether everything is slow, and which share of them.
 const SIGNS: f64 = 64.0;
 const SLOW_SHARE: f64 = 0.75;
@@ -353,8 +351,7 @@ impl Learner {
                 let beyond = 1.0 - target.share();
                 let solved = (weight * beyond >= BEYOND)
                     .then(|| Reissue::solve(curve, target.share(), load))
-                    .flatten()
-                    .filter(|reissue| is_worth_it(curve, beyond, reissue));
+                    .flatten();
                 Some(match solved {
                     Some(reissue) => Plan {
                         delay: Some(nanos_to_duration(reissue.delay)),
@@ -378,13 +375,6 @@ impl fmt::Debug for Learner {
             .field("win_rate", &self.win_rate())
             .finish_non_exhaustive()
     }
-}
-
-/// Whether it makes the quantile sooner by more than the width of a bucket. What is less than that
-/// is no news of the calls: where all take the same time it would hedge some of them at once.
-fn is_worth_it(curve: &Curve, beyond: f64, reissue: &Reissue) -> bool {
-    let without = curve.exceeded_with(beyond);
-    without.is_some_and(|without| reissue.reached * BUCKET_WIDTH < without)
 }
 
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a latency")]

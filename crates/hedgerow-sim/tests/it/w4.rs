@@ -23,11 +23,12 @@ const BEFORE: Duration = Duration::from_secs(4);
 const WINDOW: Duration = Duration::from_secs(2);
 const WINDOWS: u32 = 10;
 
-/// 500 reads a second, all of 10 ms; then so many windows in which the sick replica takes 100 ms.
+/// 500 reads a second, all of 10 ms; then one window and so many more in which the sick replica
+/// takes 100 ms.
 fn reads(windows: u32) -> Model {
     let slow = Slow::new(BEFORE, Duration::MAX, 10.0).unwrap().only([SICK]);
     let servers = Servers::unlimited(3).unwrap().balancer(Balancer::RoundRobin);
-    let steps = [("well", BEFORE), ("sick", WINDOW * windows)]
+    let steps = [("well", BEFORE), ("turning", WINDOW), ("sick", WINDOW * windows)]
         .map(|(name, time)| Step::lasting(500.0, time).unwrap().named(name));
     let load = Load::new(Arrivals::Poisson, steps).unwrap().fan_out(2).unwrap();
     let work = Work::new(Distribution::constant(10.0).unwrap());
@@ -92,7 +93,7 @@ fn from_well_to_last(triggers_ms: &[f64]) -> &[f64] {
 }
 
 fn sick(outcome: &Outcome) -> (f64, f64) {
-    (outcome.steps[1].latency.quantile_ms(0.99), outcome.steps[1].extra_load())
+    (outcome.steps[2].latency.quantile_ms(0.99), outcome.steps[2].extra_load())
 }
 
 const P99: Rule = Rule::Percentile(Percentile::P99);
@@ -130,16 +131,18 @@ fn w4_learned_by_server_the_trigger_stays() {
         for trigger in from_well_to_last(&triggers) {
             assert!((10.0..=12.0).contains(trigger), "{rule:?}: {trigger}");
         }
-        let (_, extra) = sick(&outcome);
-        assert!(extra <= load + 20.0 / 20_000.0, "{rule:?}: {extra}");
+        let extra = outcome.total().extra_load();
+        assert!(extra <= load + 20.0 / 26_000.0, "{rule:?}: {extra}");
     }
 }
 
 /// Where the load pays for hedging the calls of a sick server, they are hedged when those of the
-/// others would be.
+/// others would be. The target is one that two attempts can reach while one server in three is
+/// slow: one call in nine is slow twice, as far as the policy knows.
 #[test]
 fn w4_a_load_that_pays_for_it_saves_the_reads_of_the_sick_replica() {
-    let (outcome, triggers) = learned(TARGET, 0.5, true, SICK);
+    let p85 = Rule::Target(Percentile::new(85.0).unwrap());
+    let (outcome, triggers) = learned(p85, 0.5, true, SICK);
     for trigger in from_well_to_last(&triggers) {
         assert!((9.9..=12.0).contains(trigger), "{trigger}");
     }

@@ -1,6 +1,6 @@
 //! A policy for some of its calls: what is learned apart.
 
-use hedgerow_core::latency::{Learning, MaxKeys, Scope};
+use hedgerow_core::latency::{Learner, Learning, MaxKeys, Scope};
 
 use super::{Hedge, literal};
 
@@ -75,7 +75,7 @@ impl Hedge {
     #[track_caller]
     pub fn max_keys(self, keys: u32) -> Self {
         let max_keys = literal(MaxKeys::new(keys));
-        match self.learner().map(|learner| learner.learning()) {
+        match self.learner().map(Learner::learning) {
             Some(learning) => self.learning(Learning { max_keys, ..learning }),
             None => self,
         }
