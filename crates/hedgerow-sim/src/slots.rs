@@ -45,14 +45,25 @@ impl<T> Slots<T> {
     }
 
     pub(crate) fn remove(&mut self, key: Key) -> Option<T> {
+        self.vacate(key)?.take()
+    }
+
+    /// Removes what is too large to be moved out for nothing.
+    pub(crate) fn clear(&mut self, key: Key) {
+        if let Some(thing) = self.vacate(key) {
+            *thing = None;
+        }
+    }
+
+    /// Makes a place free, and leaves it to the caller to empty it.
+    fn vacate(&mut self, key: Key) -> Option<&mut Option<T>> {
         let place = self.places.get_mut(key.index as usize)?;
-        if place.tenant != key.tenant {
+        if place.tenant != key.tenant || place.thing.is_none() {
             return None;
         }
-        let thing = place.thing.take()?;
         place.tenant = place.tenant.wrapping_add(1);
         self.free.push(key.index);
-        Some(thing)
+        Some(&mut place.thing)
     }
 }
 
@@ -70,6 +81,10 @@ mod tests {
         assert_eq!(second.index, first.index, "places are used again");
         assert_eq!(slots.get(first), None);
         assert_eq!(slots.remove(first), None);
+        slots.clear(first);
         assert_eq!(slots.get(second), Some(&"b"));
+        slots.clear(second);
+        assert_eq!(slots.add("c").index, first.index);
+        assert_eq!(slots.get(second), None);
     }
 }

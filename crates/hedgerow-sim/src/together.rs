@@ -185,16 +185,19 @@ impl<'a> Together<'a> {
     }
 
     fn over(&mut self, key: Key, now: u64) {
-        let Some(flight) = self.flights.remove(key) else { return };
-        let Some(request) = self.requests.get_mut(flight.request) else { return };
+        let Some(flight) = self.flights.get(key) else { return };
+        let of = flight.request;
+        let Some(request) = self.requests.get_mut(of) else { return };
         let stats = &mut self.outcome.steps[request.arrival.step];
         stats.count_call(&flight.call);
-        self.strategy.completed(flight.copies.used.first(), now);
+        let server = flight.copies.used.first();
+        self.flights.clear(key);
+        self.strategy.completed(server, now);
         request.calls -= 1;
         if request.calls == 0 {
             let arrival = request.arrival;
             stats.count_request(now - arrival.at, now <= arrival.late);
-            self.requests.remove(flight.request);
+            self.requests.clear(of);
             self.open -= 1;
             self.progress.one_more(stats.requests());
         }

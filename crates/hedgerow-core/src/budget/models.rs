@@ -1,5 +1,7 @@
 //! The budget's guarantee, in every order of what several threads do.
 
+#![allow(clippy::unwrap_used, reason = "a model that cannot go on has failed")]
+
 use std::sync::{Arc, Mutex};
 
 use super::{Budget, ExtraLoad, RatioBudget};
@@ -68,7 +70,7 @@ impl Watched {
 
     /// What is left, to the last hedge.
     fn empty(&self) -> u64 {
-        (0..).take_while(|_| self.take()).count() as u64
+        (0..=2 * self.cap).take_while(|_| self.take()).count() as u64
     }
 }
 

@@ -1,5 +1,7 @@
 //! The learner's parts, in every order of what several threads do.
 
+#![allow(clippy::unwrap_used, reason = "a model that cannot go on has failed")]
+
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 

@@ -1,5 +1,7 @@
 //! Threads that come and go, in every order.
 
+#![allow(clippy::unwrap_used, reason = "a model that cannot go on has failed")]
+
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
@@ -27,7 +29,9 @@ pub(crate) fn at_once(parts: impl IntoIterator<Item = Part>) {
     // A shard of a recorder is put together on the stack.
     let start = |part| thread::Builder::new().stack_size(1 << 16).spawn(part).unwrap();
     let threads: Vec<_> = parts.into_iter().map(start).collect();
-    threads.into_iter().for_each(|thread| thread.join().unwrap());
+    for thread in threads {
+        thread.join().unwrap();
+    }
     while FREE.lock().unwrap().len() < NEXT.load(Ordering::Relaxed) {
         thread::yield_now();
     }
