@@ -14,6 +14,7 @@ use hedgerow_core::{
 
 use crate::abandoned::Abandoned;
 use crate::clock::{Clock, Time};
+use crate::span::SpanMode;
 
 /// A hedging policy: when to start another attempt, how many, and what to do with the losers.
 ///
@@ -34,6 +35,7 @@ use crate::clock::{Clock, Time};
 /// | `max_extra_load` | no bound | [`max_extra_load`](Hedge::max_extra_load) |
 /// | `quiet_after_pushback` | false; true for adaptive | [`quiet_after_pushback`](Hedge::quiet_after_pushback) |
 /// | `dry_run` | false | [`dry_run`](Hedge::dry_run) |
+/// | `span` | `IfParent` | [`span`](Hedge::span) |
 /// | `max_abandoned` | no bound | [`max_abandoned`](Hedge::max_abandoned) |
 /// | timer | tokio's inside its runtimes, elsewhere the ring | [`ring_timer`](Hedge::ring_timer), [`clock`](Hedge::clock) |
 /// | `max_keys` | 256 | [`max_keys`](Hedge::max_keys), for [`key`](Hedge::key) and [`server`](Hedge::server) |
@@ -57,6 +59,7 @@ use crate::clock::{Clock, Time};
 pub struct Hedge {
     policy: Policy,
     time: Time,
+    span: SpanMode,
     /// Derived from the rest: a call may take the fast path.
     plain: bool,
     /// What the time of the learner and of the quiet is counted from: the first moment that either
@@ -311,6 +314,13 @@ impl Hedge {
         self.derived()
     }
 
+    /// Whether calls have a span of their own, which all their attempts run in (feature `tracing`;
+    /// without it there are no spans). A call that has one allocates and reads the clock.
+    pub fn span(mut self, span: SpanMode) -> Self {
+        self.span = span;
+        self
+    }
+
     /// Takes the time from this clock, and waits by it. Calls then allocate.
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.time = Time::Own(clock);
@@ -380,7 +390,16 @@ impl Hedge {
 
     pub(crate) fn from_policy(policy: Policy) -> Self {
         let (epoch, keys, abandoned) = (None, None, None);
-        Self { policy, time: Time::default(), plain: false, epoch, keys, abandoned }.derived()
+        Self {
+            policy,
+            time: Time::default(),
+            span: SpanMode::default(),
+            plain: false,
+            epoch,
+            keys,
+            abandoned,
+        }
+        .derived()
     }
 
     fn derived(mut self) -> Self {
@@ -422,6 +441,11 @@ impl Hedge {
     #[inline]
     pub(crate) fn counts_abandoned(&self) -> Option<&Arc<Abandoned>> {
         self.abandoned.as_ref()
+    }
+
+    #[inline]
+    pub(crate) fn span_mode(&self) -> SpanMode {
+        self.span
     }
 
     #[inline]

@@ -74,6 +74,7 @@ mod report;
 mod ring;
 mod rules;
 mod settle;
+mod span;
 #[cfg(feature = "tokio")]
 mod spawned;
 #[cfg(feature = "stream")]
@@ -105,6 +106,7 @@ pub use properties::Properties;
 pub use report::{AllFailed, AttemptReport, Report};
 pub use rules::{Defaults, Discarded, Judged, NextAction, NextHedge, NoAction, NoHook, Rules};
 pub use settle::{Settle, Settled};
+pub use span::SpanMode;
 pub use threads::{Blocking, BlockingCall, BlockingWork, Job, Seat, Threads};
 
 /// Compiles and runs the examples of the README.

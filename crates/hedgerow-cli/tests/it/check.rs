@@ -193,7 +193,7 @@ fn the_schema_takes_what_the_program_takes() {
         json!({"losers": "detach", "panics": "as-failure", "hedge_rejections": true}),
         json!({"failure_start": "launch-when-idle", "exhausted": "last"}),
         json!({"rejected_hedge": "decide", "delay": "never"}),
-        json!({"dry_run": true, "delay": {"max_keys": 10}}),
+        json!({"dry_run": true, "delay": {"max_keys": 10}, "span": "never"}),
     ];
     let bad = [
         json!([]),
@@ -214,6 +214,7 @@ fn the_schema_takes_what_the_program_takes() {
         json!({"max_extra_load": 0}),
         json!({"delay": {"max_keys": 0}}),
         json!({"dry_run": 1}),
+        json!({"span": "sometimes"}),
         json!({"hedge_rejections": "true"}),
         json!({"exhausted": "Primary"}),
     ];

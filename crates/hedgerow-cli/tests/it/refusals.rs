@@ -85,13 +85,6 @@ fn pr_91_keys_in_the_wrong_place_are_sent_to_the_right_one() {
 }
 
 #[test]
-fn pr_91_keys_of_later_versions_are_refused_as_such() {
-    let ran = replay(r#"{"attempts":[],"policy":{"span":"never"}}"#);
-    assert!(ran.err.contains(": this version "), "{}", ran.err);
-    assert_eq!(ran.status, Some(2));
-}
-
-#[test]
 fn pr_92_durations_carry_units() {
     for (text, hint) in [
         ("100", "a duration needs a unit; write a number with a unit, such as"),

@@ -33,6 +33,7 @@ impl HedgeConfig {
             panics: self.panics.or(fallback.panics),
             max_extra_load: self.max_extra_load.or(fallback.max_extra_load),
             dry_run: self.dry_run.or(fallback.dry_run),
+            span: self.span.or(fallback.span),
         }
     }
 
@@ -100,7 +101,8 @@ impl HedgeConfig {
 
     /// The same with every default said.
     fn filled(&self) -> Self {
-        let policy: Policy = self.hedge().policy().clone();
+        let hedge = self.hedge();
+        let policy: Policy = hedge.policy().clone();
         let learned = policy.learner.as_ref().map(|learner| learner.learning());
         let defaults = Self {
             delay: Some(DelayConfig::Scheduled(policy.schedule)),
@@ -112,6 +114,7 @@ impl HedgeConfig {
             hedge_rejections: Some(policy.hedge_rejections),
             panics: Some(policy.panics),
             dry_run: Some(policy.dry_run),
+            span: Some(hedge.span_mode()),
             max_extra_load: learned.and_then(|learned| ExtraLoad::at_most_one(learned.load).ok()),
         };
         self.clone().or(defaults)

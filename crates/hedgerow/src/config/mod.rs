@@ -25,6 +25,7 @@ use hedgerow_core::{
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use crate::hedge::Hedge;
+use crate::span::SpanMode;
 use learning::DelayConfig;
 
 pub use fields::Fields;
@@ -44,6 +45,7 @@ pub use value::Value;
 /// | `hedge_rejections` | `true`, `false` | `false` |
 /// | `panics` | `"propagate"`, `"as-failure"` | `"propagate"` |
 /// | `max_extra_load` | `"5%"`, `0.05` | no bound; `"5%"` if the delay is adaptive |
+/// | `span` | `"if-parent"`, `"always"`, `"never"`: a span for each call, with feature `tracing` | `"if-parent"` |
 /// | `dry_run` | `true`, `false`: decide and count, but send no hedge | `false` |
 ///
 /// An adaptive delay may say more:
@@ -94,11 +96,12 @@ pub struct HedgeConfig {
     panics: Option<Panics>,
     max_extra_load: Option<ExtraLoad>,
     dry_run: Option<bool>,
+    span: Option<SpanMode>,
 }
 
 impl HedgeConfig {
     /// The keys, in the order of the table above.
-    pub const KEYS: [&'static str; 10] = [
+    pub const KEYS: [&'static str; 11] = [
         "delay",
         "max_hedges",
         "failure_start",
@@ -109,6 +112,7 @@ impl HedgeConfig {
         "panics",
         "max_extra_load",
         "dry_run",
+        "span",
     ];
 
     /// The JSON Schema of a policy, for editors and validators. It knows keys, types and ranges;
@@ -139,6 +143,7 @@ impl HedgeConfig {
             dry_run: self.dry_run.unwrap_or(defaults.dry_run),
             observer: defaults.observer,
         });
+        let hedge = hedge.span(self.span.unwrap_or_default());
         match (learning, self.max_extra_load) {
             (Some(learning), Some(load)) => {
                 hedge.learning(Learning { load: load.get(), ..learning })

@@ -11,11 +11,11 @@ use hedgerow_core::{
 use super::fields::nearest;
 use super::learning::{self, DelayConfig};
 use super::{ConfigError, Fields, HedgeConfig, Value};
+use crate::span::SpanMode;
 
 const ADAPTIVE: &str = "only the whole delay can be adaptive, not one step of it";
 const TABLE: &str = "the keys of a policy stand at the top here; read the table [hedge] into a field \
                      of type HedgeConfig";
-const SPAN: &str = "this version records no spans; leave the key out";
 
 const FAILURE_STARTS: [FailureStart; 3] =
     [FailureStart::Launch, FailureStart::LaunchWhenIdle, FailureStart::Wait];
@@ -23,6 +23,7 @@ const EXHAUSTED: [Exhausted; 3] = [Exhausted::Primary, Exhausted::First, Exhaust
 const LOSERS: [Losers; 3] = [Losers::Drop, Losers::Join { grace: None }, Losers::Detach];
 const REJECTED_HEDGES: [RejectedHedge; 3] =
     [RejectedHedge::Stop, RejectedHedge::Decide, RejectedHedge::Hedge];
+const SPANS: [SpanMode; 3] = [SpanMode::IfParent, SpanMode::Always, SpanMode::Never];
 const PANICS: [Panics; 2] = [Panics::Propagate, Panics::AsFailure];
 
 /// Reads every key of a policy.
@@ -40,8 +41,8 @@ pub(super) fn read(fields: &mut Fields<'_>) -> HedgeConfig {
         panics: fields.take("panics", |value| value.choice(&PANICS, panics_name)),
         max_extra_load: fields.take("max_extra_load", max_extra_load),
         dry_run: fields.take("dry_run", Value::flag),
+        span: fields.take("span", |value| value.choice(&SPANS, span_name)),
     };
-    fields.misplaced(&["span"], SPAN);
     fields.misplaced(&["hedge"], TABLE);
     config
 }
@@ -135,6 +136,7 @@ impl HedgeConfig {
             self.panics.map(panics_name).map(word),
             self.max_extra_load.map(|ratio| Value::Float(ratio.get())),
             self.dry_run.map(Value::Bool),
+            self.span.map(span_name).map(word),
         ];
         let given = |(key, value): (&str, Option<Value>)| Some((key.to_owned(), value?));
         Value::Table(Self::KEYS.into_iter().zip(entries).filter_map(given).collect())
@@ -201,6 +203,14 @@ fn rejected_hedge_name(rejected_hedge: RejectedHedge) -> &'static str {
         RejectedHedge::Stop => "stop",
         RejectedHedge::Decide => "decide",
         RejectedHedge::Hedge => "hedge",
+    }
+}
+
+fn span_name(span: SpanMode) -> &'static str {
+    match span {
+        SpanMode::IfParent => "if-parent",
+        SpanMode::Always => "always",
+        SpanMode::Never => "never",
     }
 }
 

@@ -132,8 +132,15 @@ fn pr_91_unknown_keys_are_refused_with_the_nearest() {
 }
 
 #[test]
-fn keys_of_later_versions_are_refused_as_such() {
-    refused(r#"{"span":"always"}"#, r#"span = "always": "#, "this version");
+fn k19_and_k20_a_span_is_one_of_three() {
+    use crate::span::SpanMode;
+
+    let span = |json: &str| read(json).unwrap().hedge().span_mode();
+    assert_eq!(span("{}"), SpanMode::IfParent);
+    assert_eq!(span(r#"{"span":"if-parent"}"#), SpanMode::IfParent);
+    assert_eq!(span(r#"{"span":"always"}"#), SpanMode::Always);
+    assert_eq!(span(r#"{"span":"never"}"#), SpanMode::Never);
+    refused(r#"{"span":"allways"}"#, r#"span = "allways": "#, "did you mean always?");
 }
 
 #[test]
@@ -294,7 +301,7 @@ fn mistakes_past_the_first_are_counted_and_not_kept() {
         (format!(r#"{{"delay":[{}]}}"#, many("7", 20)), 20, 0),
         (format!(r#"{{"delay":[{}]}}"#, many("7", 21)), 20, 1),
         (format!(r#"{{"delay":[{},"1s"],"colour":1}}"#, many("7", 300_000)), 20, 299_981),
-        (format!("{{{}}}", many(r#""span":1"#, 100_000)), 20, 99_980),
+        (format!("{{{}}}", many(r#""hedge":1"#, 100_000)), 20, 99_980),
     ] {
         let value: Value = serde_json::from_str(&json).unwrap();
         let error = HedgeConfig::try_from(&value).unwrap_err();
@@ -324,6 +331,7 @@ fn what_is_written_means_the_same() {
         r#"{"max_hedges":10,"max_extra_load":"2.5%"}"#,
         r#"{"delay":"adaptive","dry_run":true}"#,
         r#"{"dry_run":false}"#,
+        r#"{"span":"always"}"#,
     ] {
         let config = read(json).unwrap();
         let written = serde_json::to_string(&config).unwrap();

@@ -22,6 +22,7 @@ use crate::clock::Timer;
 use crate::extras::Extras;
 use crate::hedge::Hedge;
 use crate::rules::{Discarded, NextHedge, Rules, judge};
+use crate::span::CallSpan;
 
 /// Longer than this is never: a timer that far away would only overflow something.
 const LONGEST_WAIT: Duration = Duration::from_secs(1 << 32);
@@ -74,10 +75,12 @@ where
 {
     #[inline]
     pub(crate) fn new(policy: P, work: F, rules: R, extras: Option<Box<Extras>>) -> Self {
-        let (primary, rest) = if extras.is_none() && policy.borrow().is_plain() {
+        let hedge: &Hedge = policy.borrow();
+        let span = CallSpan::open(hedge.span_mode());
+        let (primary, rest) = if extras.is_none() && hedge.is_plain() && span.is_none() {
             (Primary::Ahead, None)
         } else {
-            let race = Race::new(policy.borrow(), extras);
+            let race = Race::new(hedge, extras, span);
             (Primary::Absent, Some(Rest::Racing { race }))
         };
         Self { policy, work, rules, primary, rest }
@@ -94,7 +97,8 @@ where
         let Some(RestProj::Racing { race }) = rest.map(Rest::project) else {
             panic!("`Hedged` polled after completion");
         };
-        let polled = catch_unwind(AssertUnwindSafe(|| {
+        let span = std::mem::take(race.as_mut().project().span);
+        let poll = || {
             let parts = Parts {
                 hedge: policy,
                 work: &mut *this.work,
@@ -102,7 +106,9 @@ where
                 primary: this.primary.as_mut(),
             };
             race.as_mut().poll(parts, cx)
-        }));
+        };
+        let polled = span.within(|| catch_unwind(AssertUnwindSafe(poll)));
+        *race.as_mut().project().span = span;
         let ending = match polled {
             Ok(polled) => Ok(ready!(polled)),
             Err(panic) => {

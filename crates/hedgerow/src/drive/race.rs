@@ -18,6 +18,7 @@ use crate::extras::Extras;
 use crate::failure::Failure;
 use crate::hedge::Hedge;
 use crate::rules::{NextAction, NextHedge, Rules};
+use crate::span::CallSpan;
 
 /// The parts of the call that live in its future, lent to the race for one turn.
 pub(super) struct Parts<'a, F, Fut, R> {
@@ -80,6 +81,7 @@ pin_project! {
         // Whose poll is under way: whom a panic belongs to.
         pub(super) polling: Option<u8>,
         scan: Scan,
+        pub(super) span: CallSpan,
     }
 }
 
@@ -112,6 +114,7 @@ where
             cancelled: None,
             polling: None,
             scan,
+            span: CallSpan::default(),
         })
     }
 
@@ -126,7 +129,11 @@ where
 
     /// A race in which nothing has started.
     #[cold]
-    pub(super) fn new(hedge: &Hedge, extras: Option<Box<Extras>>) -> Pin<Box<Self>> {
+    pub(super) fn new(
+        hedge: &Hedge,
+        extras: Option<Box<Extras>>,
+        span: CallSpan,
+    ) -> Pin<Box<Self>> {
         let policy = hedge.policy();
         assert!(
             policy.losers != Losers::Detach || extras.as_ref().is_some_and(|extras| extras.spawned),
@@ -144,7 +151,8 @@ where
         let token = extras.as_ref().and_then(|extras| extras.token.clone());
         let mut race = Self::with(call, extras, clock_of(hedge).now(), Scan::Start);
         let cancelled = token.map(|token| Box::pin(token.cancelled_owned()));
-        *race.as_mut().project().cancelled = cancelled;
+        let this = race.as_mut().project();
+        (*this.cancelled, *this.span) = (cancelled, span);
         race
     }
 

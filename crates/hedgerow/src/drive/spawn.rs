@@ -17,6 +17,7 @@ use crate::attempt::Attempt;
 use crate::failure::Failure;
 use crate::hedge::Hedge;
 use crate::rules::{Discarded, Judged, NextAction, NextHedge, Rules};
+use crate::span::{CallSpan, SpanMode};
 
 /// Starts tasks: where the attempts of a spawned call run.
 ///
@@ -36,12 +37,14 @@ pub struct SharedRules<R> {
     spawner: Arc<dyn Spawner>,
     detach: bool,
     abandoned: Option<Arc<Abandoned>>,
+    span: SpanMode,
 }
 
 impl<R> Clone for SharedRules<R> {
     fn clone(&self) -> Self {
         let (rules, spawner) = (Arc::clone(&self.rules), Arc::clone(&self.spawner));
-        Self { rules, spawner, detach: self.detach, abandoned: self.abandoned.clone() }
+        let (detach, span) = (self.detach, self.span);
+        Self { rules, spawner, detach, abandoned: self.abandoned.clone(), span }
     }
 }
 
@@ -49,7 +52,8 @@ impl<R> SharedRules<R> {
     pub(crate) fn new(rules: R, spawner: Arc<dyn Spawner>, hedge: &Hedge) -> Self {
         let detach = hedge.policy().losers == Losers::Detach;
         let abandoned = hedge.counts_abandoned().cloned();
-        Self { rules: Arc::new(Mutex::new(rules)), spawner, detach, abandoned }
+        let rules = Arc::new(Mutex::new(rules));
+        Self { rules, spawner, detach, abandoned, span: hedge.span_mode() }
     }
 
     fn lock(&self) -> MutexGuard<'_, R> {
@@ -153,7 +157,9 @@ where
             let (attempt, rules) = (self.attempt.clone(), self.rules.clone());
             let (mine, its) = self.rules.abandoned.as_ref().map(Abandoned::ends).unzip();
             self.state = State::Running(outcome, mine);
-            self.rules.spawner.spawn(Box::pin(run(work, attempt, rules, sender, its)));
+            let span = CallSpan::current(self.rules.span);
+            let task = run(work, attempt, rules, sender, its, span);
+            self.rules.spawner.spawn(Box::pin(task));
         }
         let State::Running(outcome, _) = &mut self.state else {
             panic!("`SpawnedAttempt` polled after completion");
@@ -204,6 +210,7 @@ async fn run<Fut, R>(
     rules: SharedRules<R>,
     mut sender: oneshot::Sender<Caught<Fut::Value, Fut::Error>>,
     abandoned: Option<AttemptsEnd>,
+    span: CallSpan,
 ) where
     Fut: Work,
     R: Rules<Fut::Value, Fut::Error>,
@@ -214,7 +221,7 @@ async fn run<Fut, R>(
         if !rules.detach && sender.poll_closed(cx).is_ready() {
             return Poll::Ready(None);
         }
-        poll_caught(work.as_mut(), Panics::AsFailure, cx).map(Some)
+        span.within(|| poll_caught(work.as_mut(), Panics::AsFailure, cx)).map(Some)
     })
     .await;
     let dropped = catch_unwind(AssertUnwindSafe(|| drop(work)));

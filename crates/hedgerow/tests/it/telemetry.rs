@@ -1,16 +1,18 @@
 //! Metrics and traces: what is recorded of which call.
 
 use std::fmt::{Debug, Write as _};
+use std::future::Future;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use hedgerow::telemetry::{Metrics, Traces};
 use hedgerow::testing::Tokens;
-use hedgerow::{Gate, Hedge};
+use hedgerow::{Attempt, Gate, Hedge, SpanMode};
 use metrics::Key;
 use metrics_util::debugging::{DebugValue, DebuggingRecorder};
 use tracing::field::{Field, Visit};
-use tracing::span;
+use tracing::{Instrument as _, Span, info_span, span};
 use tracing_subscriber::layer::{Context, SubscriberExt as _};
+use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::{Layer, registry};
 
 use crate::support::{Act, Answer, Notes, err, lock, ms, never, ok, work};
@@ -205,15 +207,17 @@ impl Visit for Fields<'_> {
     }
 }
 
-impl<S: tracing::Subscriber> Layer<S> for Traced {
+impl<S: tracing::Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Traced {
     fn on_event(&self, event: &tracing::Event<'_>, _: Context<'_, S>) {
         let mut line = String::new();
         event.record(&mut Fields(&mut line));
         lock(&self.0).push(line);
     }
 
-    fn on_new_span(&self, attributes: &span::Attributes<'_>, _: &span::Id, _: Context<'_, S>) {
-        lock(&self.0).push(format!("span {}", attributes.metadata().name()));
+    fn on_new_span(&self, new: &span::Attributes<'_>, id: &span::Id, scope: Context<'_, S>) {
+        let parent = scope.span(id).and_then(|span| Some(span.parent()?.name()));
+        let parent = parent.unwrap_or("nothing");
+        lock(&self.0).push(format!("{} inside {parent}", new.metadata().name()));
     }
 }
 
@@ -243,4 +247,71 @@ async fn refusals_and_exhausted_calls_are_traced() {
     let lines = lock(&traced.0).clone();
     assert_eq!(lines[0], r#"hedge denied: policy="search" attempt=1 gate="budget" at=0.05"#);
     assert_eq!(lines[2], r#"exhausted: policy="search" attempt=0 at=0.09"#);
+}
+
+/// Work that notes in which span each attempt is polled. The primary hangs.
+fn whereabouts(traced: &Traced) -> impl FnMut(Attempt) -> Polled + Send + use<> {
+    let traced = traced.clone();
+    move |attempt| {
+        let (traced, number) = (traced.clone(), attempt.number());
+        Box::pin(async move {
+            let note = || {
+                let name = Span::current().metadata().map_or("nothing", |metadata| metadata.name());
+                lock(&traced.0).push(format!("attempt {number} inside {name}"));
+            };
+            note();
+            tokio::time::sleep(ms(if number == 0 { 400 } else { 100 })).await;
+            note();
+            Ok("b")
+        })
+    }
+}
+
+type Polled = std::pin::Pin<Box<dyn Future<Output = Answer> + Send>>;
+
+/// What is traced of a call of this policy inside the span `caller`, or outside of any.
+async fn traced(hedge: Hedge, inside: bool, spawned: bool) -> Vec<String> {
+    let traced = Traced::default();
+    let _guard = tracing::subscriber::set_default(registry().with(traced.clone()));
+    let work = whereabouts(&traced);
+    let call = async move {
+        if spawned { hedge.call(work).spawned().await } else { hedge.call(work).await }
+    };
+    let span = if inside { info_span!("caller") } else { Span::none() };
+    assert_eq!(call.instrument(span).await, Ok("b"));
+    lock(&traced.0).clone()
+}
+
+#[tokio::test(start_paused = true)]
+async fn h32_k19_one_span_for_the_call_inside_the_callers() {
+    for spawned in [false, true] {
+        let lines = traced(Hedge::after(ms(50)), true, spawned).await;
+        let expected = [
+            "caller inside nothing",
+            "hedged inside caller",
+            "attempt 0 inside hedged",
+            "attempt 1 inside hedged",
+            "attempt 1 inside hedged",
+        ];
+        assert_eq!(lines, expected, "spawned: {spawned}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn h33_k20_without_a_span_around_it_there_is_none() {
+    for spawned in [false, true] {
+        let lines = traced(Hedge::after(ms(50)), false, spawned).await;
+        let nothing = ["attempt 0", "attempt 1", "attempt 1"];
+        assert_eq!(lines, nothing.map(|attempt| format!("{attempt} inside nothing")));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn h32_k19_a_policy_may_always_or_never_have_a_span() {
+    let always = traced(Hedge::after(ms(50)).span(SpanMode::Always), false, false).await;
+    assert_eq!(always[..2], ["hedged inside nothing", "attempt 0 inside hedged"]);
+    let never = traced(Hedge::after(ms(50)).span(SpanMode::Never), true, false).await;
+    assert_eq!(never[..2], ["caller inside nothing", "attempt 0 inside caller"]);
+    let never = traced(Hedge::after(ms(50)).span(SpanMode::Never), true, true).await;
+    assert_eq!(never[1], "attempt 0 inside nothing", "a task has no caller's span");
 }
