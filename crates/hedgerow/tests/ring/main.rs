@@ -14,9 +14,9 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use async_executor::{Executor, LocalExecutor};
+use futures_executor::{LocalPool, block_on};
+use futures_util::task::LocalSpawnExt;
 use hedgerow::{Attempt, Hedge, Losers, Spawner, Task, hedged};
-use pollster::block_on;
 
 type Answer = Result<u8, &'static str>;
 
@@ -87,23 +87,19 @@ fn later_hedges_and_graces_are_waited_for_by_the_ring_too() {
 fn work_that_cannot_cross_threads_runs_on_one_thread() {
     for hedge in both(Hedge::after(ms(2))) {
         let order = patiently(move || {
-            let (order, executor) = (Rc::new(RefCell::new(vec![])), LocalExecutor::new());
-            let call = || {
+            let (order, mut pool) = (Rc::new(RefCell::new(vec![])), LocalPool::new());
+            for _ in 0..3 {
                 let (order, hedge) = (Rc::clone(&order), hedge.clone());
-                async move {
+                let task = async move {
                     let work = async |attempt: Attempt| {
                         order.borrow_mut().push(attempt.hedge_number());
                         hedges_answer(attempt).await.map(Rc::new)
                     };
-                    hedge.call(work).await
-                }
-            };
-            let calls: Vec<_> = (0..3).map(|_| executor.spawn(call())).collect();
-            block_on(executor.run(async {
-                for call in calls {
-                    assert_eq!(call.await.as_deref(), Ok(&1));
-                }
-            }));
+                    assert_eq!(hedge.call(work).await.as_deref(), Ok(&1));
+                };
+                pool.spawner().spawn_local(task).unwrap();
+            }
+            pool.run();
             order.take()
         });
         assert_eq!(order.len(), 6);
@@ -111,24 +107,22 @@ fn work_that_cannot_cross_threads_runs_on_one_thread() {
     }
 }
 
-/// An executor that serves for tasks of attempts.
+/// Gives each task a thread.
 #[derive(Debug)]
-struct OnExecutor(Arc<Executor<'static>>);
+struct OnThreads;
 
-impl Spawner for OnExecutor {
+impl Spawner for OnThreads {
     fn spawn(&self, task: Task) {
-        self.0.spawn(task).detach();
+        thread::spawn(|| block_on(task));
     }
 }
 
 #[test]
 fn attempts_can_be_tasks_of_any_executor() {
-    for hedge in both(Hedge::after(ms(2)).losers(Losers::Detach)) {
+    for hedge in both(Hedge::after(ms(2))) {
         let answer = patiently(move || {
-            let executor = Arc::new(Executor::new());
-            let spawner = Arc::new(OnExecutor(Arc::clone(&executor)));
-            let call = hedge.call(hedges_answer).spawned_on(spawner).into_future();
-            block_on(executor.run(call))
+            let call = hedge.call(hedges_answer).spawned_on(Arc::new(OnThreads));
+            block_on(call.into_future())
         });
         assert_eq!(answer, Ok(1));
     }
