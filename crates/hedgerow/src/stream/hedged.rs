@@ -56,11 +56,11 @@ impl<S: TryStream> HedgedStream<S> {
 
     /// The items that came before the commit, the one that decided included, as far as they have
     /// not been read yet.
-    pub fn buffered(&self) -> impl Iterator<Item = &S::Ok> {
+    pub fn kept(&self) -> impl Iterator<Item = &S::Ok> {
         self.kept.iter().chain(&self.committed)
     }
 
-    /// The stream inside, which has handed out what is [`buffered`](HedgedStream::buffered) already;
+    /// The stream inside, which has handed out what is [`kept`](HedgedStream::kept) already;
     /// `None` if its token has ended it.
     pub fn get_ref(&self) -> Option<&S> {
         self.stream.as_ref()
@@ -138,7 +138,7 @@ impl<S: TryStream + Unpin> FusedStream for HedgedStream<S> {
 impl<S: TryStream> fmt::Debug for HedgedStream<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("HedgedStream")
-            .field("buffered", &self.waiting())
+            .field("kept", &self.waiting())
             .field("ended", &self.ended)
             .finish_non_exhaustive()
     }

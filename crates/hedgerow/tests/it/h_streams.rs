@@ -137,7 +137,7 @@ async fn h30_a_stream_that_ends_without_an_item_is_accepted() {
         let script = [vec![ends(10)], vec![item(0, "b")]];
         let stream = hedge.stream(open(&notes, script)).await.unwrap();
         assert_eq!(stream.committed(), None);
-        assert_eq!(stream.buffered().count(), 0);
+        assert_eq!(stream.kept().count(), 0);
         assert_eq!(read(&notes, stream).await, []);
         assert_eq!(notes.lines(), ["S0 dropped @10"], "no hedge was sent");
     }

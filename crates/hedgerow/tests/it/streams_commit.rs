@@ -19,7 +19,7 @@ async fn items_that_say_nothing_are_delivered_first_and_in_order() {
         let call = hedge.stream(open(&notes, [slow, quick])).commit_when(says_something);
         let stream = call.await.unwrap();
         assert_eq!(stream.committed(), Some(&"b"));
-        assert_eq!(stream.buffered().copied().collect::<Vec<_>>(), ["keep 3", "keep 4", "b"]);
+        assert_eq!(stream.kept().copied().collect::<Vec<_>>(), ["keep 3", "keep 4", "b"]);
         let expected = [("keep 3", 70), ("keep 4", 70), ("b", 70), ("keep 5", 80)];
         assert_eq!(read(&notes, stream).await, expected.map(|(item, at)| (Ok(item), at)));
     }
@@ -58,7 +58,7 @@ async fn the_item_that_no_longer_fits_decides() {
                 .commit_when(says_something);
             let stream = call.await.unwrap();
             assert_eq!(notes.at(), at, "{most} fit");
-            assert_eq!(stream.buffered().count(), most + 1);
+            assert_eq!(stream.kept().count(), most + 1);
             let items: Vec<_> = stream.collect().await;
             assert_eq!(items, ["keep 1", "keep 2", "keep 3", "a"].map(Ok));
         }
@@ -71,7 +71,7 @@ async fn sixty_four_items_fit_unless_said_otherwise() {
     let endless = || stream::repeat(Answer::Ok("keep"));
     let call = hedge.stream(async |_| Ok(endless())).commit_when(says_something);
     let stream = at_once(call).await.unwrap();
-    assert_eq!(stream.buffered().count(), 65);
+    assert_eq!(stream.kept().count(), 65);
 }
 
 #[tokio::test(start_paused = true)]
@@ -86,7 +86,7 @@ async fn each_attempt_has_a_predicate_of_its_own() {
         let slow = vec![item(10, "a"), item(20, "a"), item(500, "a")];
         let quick = vec![item(1, "b"), item(2, "b"), item(3, "b"), item(4, "b")];
         let stream = hedge.stream(open(&notes, [slow, quick])).commit_when(third).await.unwrap();
-        assert_eq!((notes.at(), stream.buffered().count()), (53, 3));
+        assert_eq!((notes.at(), stream.kept().count()), (53, 3));
     }
 }
 
