@@ -1,5 +1,7 @@
 //! What happens in a call, told as it happens.
 
+use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::gate::Gate;
@@ -146,6 +148,42 @@ pub enum Decision {
 pub trait Observer: Send + Sync {
     /// Something happened.
     fn event(&self, event: &Event);
+
+    /// Whether every event of every call is wanted, as it happens. If not, a call that never has
+    /// more than its primary may be told by [`alone`](Observer::alone) instead, which is cheaper.
+    fn wants_all(&self) -> bool {
+        true
+    }
+
+    /// A call that never had more than its primary is over: it answered ([`End::Won`]), its caller
+    /// dropped it ([`End::Cancelled`]), or a panic did ([`End::Panicked`]). `took` is how long the
+    /// primary ran, and nothing if it ended at its first poll: nobody reads a clock for that.
+    fn alone(&self, _end: End, _took: Duration) {}
+}
+
+/// Two observers, told in turn.
+pub struct Both(pub Arc<dyn Observer>, pub Arc<dyn Observer>);
+
+impl Observer for Both {
+    fn event(&self, event: &Event) {
+        self.0.event(event);
+        self.1.event(event);
+    }
+
+    fn wants_all(&self) -> bool {
+        self.0.wants_all() || self.1.wants_all()
+    }
+
+    fn alone(&self, end: End, took: Duration) {
+        self.0.alone(end, took);
+        self.1.alone(end, took);
+    }
+}
+
+impl fmt::Debug for Both {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Both").finish_non_exhaustive()
+    }
 }
 
 impl<F: Fn(&Event) + Send + Sync> Observer for F {

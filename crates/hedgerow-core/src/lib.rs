@@ -51,7 +51,7 @@ mod verdict;
 pub use budget::{Budget, ExtraLoad, RatioBudget};
 pub use call::{Call, Step, Terms};
 pub use delay::{Delay, Schedule};
-pub use event::{Decision, End, Event, EventKind, Observer, Origin};
+pub use event::{Both, Decision, End, Event, EventKind, Observer, Origin};
 pub use gate::Gate;
 pub use invalid::InvalidOption;
 pub use options::{

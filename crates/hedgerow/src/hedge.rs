@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use hedgerow_core::latency::{Explanation, Keys, Learner, Learning};
 use hedgerow_core::{
-    Budget, Delay, Event, Exhausted, ExtraLoad, FailureStart, InvalidOption, Losers, MaxHedges,
+    Both, Budget, Delay, Exhausted, ExtraLoad, FailureStart, InvalidOption, Losers, MaxHedges,
     Moment, Observer, Panics, Policy, Pushback, RatioBudget, RejectedHedge, Schedule,
 };
 
@@ -60,8 +60,8 @@ pub struct Hedge {
     policy: Policy,
     time: Time,
     span: SpanMode,
-    /// Derived from the rest: a call may take the fast path.
-    plain: bool,
+    /// Derived from the rest.
+    path: Path,
     /// What the time of the learner and of the quiet is counted from: the first moment that either
     /// was told.
     epoch: Option<Arc<OnceLock<Instant>>>,
@@ -69,6 +69,17 @@ pub struct Hedge {
     keys: Option<Arc<Keys>>,
     /// Counts the attempts that outlive their calls, if they are bounded.
     abandoned: Option<Arc<Abandoned>>,
+}
+
+/// The way of a call.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Path {
+    /// Nobody watches it, and a loser needs no more than to be dropped.
+    Plain,
+    /// The same, but somebody counts how it ends.
+    Counted,
+    /// Through the engine from the start.
+    Tracked,
 }
 
 impl Default for Hedge {
@@ -306,10 +317,7 @@ impl Hedge {
     pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
         self.policy.observer = Some(match self.policy.observer.take() {
             None => observer,
-            Some(earlier) => Arc::new(move |event: &Event| {
-                earlier.event(event);
-                observer.event(event);
-            }),
+            Some(earlier) => Arc::new(Both(earlier, observer)),
         });
         self.derived()
     }
@@ -394,7 +402,7 @@ impl Hedge {
             policy,
             time: Time::default(),
             span: SpanMode::default(),
-            plain: false,
+            path: Path::Tracked,
             epoch,
             keys,
             abandoned,
@@ -403,10 +411,15 @@ impl Hedge {
     }
 
     fn derived(mut self) -> Self {
-        self.plain = matches!(self.policy.losers, Losers::Drop)
+        let plain = matches!(self.policy.losers, Losers::Drop)
             && matches!(self.policy.panics, Panics::Propagate)
-            && self.policy.observer.is_none()
             && self.time.has_timer();
+        self.path = match &self.policy.observer {
+            _ if !plain => Path::Tracked,
+            None => Path::Plain,
+            Some(observer) if observer.wants_all() => Path::Tracked,
+            Some(_) => Path::Counted,
+        };
         self
     }
 
@@ -453,11 +466,16 @@ impl Hedge {
         &self.time
     }
 
-    /// Whether a call may take the fast path: nobody watches it, and a loser needs no more than to
-    /// be dropped.
+    /// Whether somebody wants to know how a call ends that never has more than its primary.
     #[inline]
-    pub(crate) fn is_plain(&self) -> bool {
-        self.plain
+    pub(crate) fn is_told(&self) -> bool {
+        self.policy.learner.is_some() || self.path == Path::Counted
+    }
+
+    /// Which way a call may take that wants nothing special.
+    #[inline]
+    pub(crate) fn path(&self) -> Path {
+        self.path
     }
 }
 

@@ -130,13 +130,15 @@ impl Call {
         }
     }
 
-    /// A call that nobody watches, whose primary started at [`Moment::ZERO`] and still runs. For a
-    /// front that makes the call only when there is something to decide.
+    /// A call whose primary started at [`Moment::ZERO`] and still runs. For a front that makes the
+    /// call only when there is something to decide, which an observer that
+    /// [wants all](crate::Observer::wants_all) does not allow: the start of the primary is told now.
     pub fn under_way(policy: &Policy, draw: u64) -> Self {
-        debug_assert!(policy.observer.is_none(), "an observed call is made before it starts");
         let mut call = Self::new(policy, Terms { draw, ..Terms::default() });
-        call.roster.start(Moment::ZERO);
+        let primary = call.roster.start(Moment::ZERO);
         call.phase = Phase::Racing;
+        let started = EventKind::Started { origin: Origin::Primary };
+        call.trace.tell(policy, Some(primary), Moment::ZERO, started);
         call
     }
 

@@ -9,18 +9,18 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use hedgerow_core::latency::Record;
-use hedgerow_core::{Delay, Verdict};
+use hedgerow_core::{Delay, End, Verdict};
 use pin_project_lite::pin_project;
 
 use super::Work;
 use super::leave::{Abandoned, Ending, FirstPanic, discard_all};
 use super::race::{Parts, Race, clock_of};
-use super::rest::{Rest, RestProj, abandon, begin_race, learn};
+use super::rest::{Rest, RestProj, abandon, begin_race, count_at_once, tell};
 use super::slots::Primary;
 use crate::attempt::Attempt;
 use crate::clock::Timer;
 use crate::extras::Extras;
-use crate::hedge::Hedge;
+use crate::hedge::{Hedge, Path};
 use crate::rules::{Discarded, NextHedge, Rules, judge};
 use crate::span::CallSpan;
 
@@ -77,11 +77,14 @@ where
     pub(crate) fn new(policy: P, work: F, rules: R, extras: Option<Box<Extras>>) -> Self {
         let hedge: &Hedge = policy.borrow();
         let span = CallSpan::open(hedge.span_mode());
-        let (primary, rest) = if extras.is_none() && hedge.is_plain() && span.is_none() {
-            (Primary::Ahead, None)
-        } else {
-            let race = Race::new(hedge, extras, span);
-            (Primary::Absent, Some(Rest::Racing { race }))
+        let path = if extras.is_none() && span.is_none() { hedge.path() } else { Path::Tracked };
+        let (primary, rest) = match path {
+            Path::Plain => (Primary::Ahead, None),
+            Path::Counted => (Primary::Ahead, Some(Rest::Counted)),
+            Path::Tracked => {
+                let race = Race::new(hedge, extras, span);
+                (Primary::Absent, Some(Rest::Racing { race }))
+            }
         };
         Self { policy, work, rules, primary, rest }
     }
@@ -252,12 +255,17 @@ where
         }
     }
 
-    /// The primary answered at its first poll: the learner counts that as no time at all, so that
-    /// nobody has to read the clock.
+    /// The primary answered at its first poll: that counts as no time at all, so that nobody has to
+    /// read the clock.
     #[inline]
-    fn at_once(&self) {
-        if let Some(learner) = self.policy.borrow().learner() {
+    fn at_once(self: Pin<&mut Self>) {
+        let this = self.project();
+        let hedge: &Hedge = (*this.policy).borrow();
+        if let Some(learner) = hedge.learner() {
             learner.record(Record::Finished(Duration::ZERO));
+        }
+        if this.rest.is_some() {
+            count_at_once(hedge, this.rest);
         }
     }
 
@@ -266,7 +274,7 @@ where
     fn disarm(self: Pin<&mut Self>) {
         let mut this = self.project();
         if let Some(rest) = &*this.rest {
-            learn((*this.policy).borrow(), rest, Record::Finished);
+            tell((*this.policy).borrow(), rest, End::Won);
         }
         this.rest.set(None);
     }
@@ -307,7 +315,7 @@ where
                 let verdict = self.as_mut().judge(&outcome);
                 if !verdict.handled {
                     if first {
-                        self.at_once();
+                        self.as_mut().at_once();
                     } else {
                         self.disarm();
                     }

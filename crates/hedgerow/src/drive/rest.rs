@@ -3,8 +3,8 @@
 use std::pin::Pin;
 use std::time::{Duration, Instant};
 
-use hedgerow_core::Delay;
-use hedgerow_core::latency::{Learner, Record};
+use hedgerow_core::latency::Record;
+use hedgerow_core::{Delay, End};
 use pin_project_lite::pin_project;
 
 use super::Work;
@@ -23,6 +23,8 @@ pin_project! {
         Fut: Work,
         R: Rules<Fut::Value, Fut::Error>,
     {
+        // The primary has not been polled, or is at its first poll; somebody counts how it ends.
+        Counted,
         // The first hedge is due when it ends.
         Waiting { #[pin] timer: Timer, delay: Duration, draw: u64 },
         // No delay starts a hedge: this is when the primary started.
@@ -50,32 +52,37 @@ pub(super) fn abandon<Fut, R>(
     Fut: Work,
     R: Rules<Fut::Value, Fut::Error>,
 {
-    learn(policy, &rest, Record::Cut);
-    if let RestProj::Racing { race } = rest.as_mut().project() {
-        race.as_mut().abandon(Abandoned::Dropped, policy, rules, primary);
+    tell(policy, &rest, dropped());
+    match rest.as_mut().project() {
+        RestProj::Racing { race } => {
+            race.as_mut().abandon(Abandoned::Dropped, policy, rules, primary);
+        }
+        // It ended at its first poll, by a panic.
+        RestProj::Counted if primary.is_running() => {
+            if let Some(observer) = &policy.policy().observer {
+                observer.alone(dropped(), Duration::ZERO);
+            }
+        }
+        _ => {}
     }
     rest.set(Rest::Nothing);
 }
 
-/// Tells the learner how long the primary ran, if somebody learns and the primary is all there is.
-pub(super) fn learn<Fut, R>(policy: &Hedge, rest: &Rest<Fut, R>, record: fn(Duration) -> Record)
+/// Tells whoever wants to know how the primary ended, if it is all there was.
+pub(super) fn tell<Fut, R>(policy: &Hedge, rest: &Rest<Fut, R>, end: End)
 where
     Fut: Work,
     R: Rules<Fut::Value, Fut::Error>,
 {
-    if let Some(learner) = policy.learner() {
-        learn_from(policy, learner, rest, record);
+    if policy.is_told() {
+        tell_all(policy, rest, end);
     }
 }
 
-/// Out of line, so that a call from which nobody learns does not make room for it.
+/// Out of line, so that a call of which nobody is told does not make room for it.
 #[inline(never)]
-fn learn_from<Fut, R>(
-    policy: &Hedge,
-    learner: &Learner,
-    rest: &Rest<Fut, R>,
-    record: fn(Duration) -> Record,
-) where
+fn tell_all<Fut, R>(policy: &Hedge, rest: &Rest<Fut, R>, end: End)
+where
     Fut: Work,
     R: Rules<Fut::Value, Fut::Error>,
 {
@@ -84,11 +91,36 @@ fn learn_from<Fut, R>(
         Rest::Alone { started } => Some(*started),
         _ => None,
     };
-    if let Some(started) = started {
-        let now = clock_of(policy).now();
-        learner.record(record(now.saturating_duration_since(started)));
+    let Some(started) = started else { return };
+    let now = clock_of(policy).now();
+    let took = now.saturating_duration_since(started);
+    if let Some(learner) = policy.learner() {
+        let record = if end == End::Won { Record::Finished } else { Record::Cut };
+        learner.record(record(took));
         policy.tick(learner, now);
     }
+    if let Some(observer) = &policy.policy().observer {
+        observer.alone(end, took);
+    }
+}
+
+/// The primary of a counted call answered at its first poll.
+#[cold]
+pub(super) fn count_at_once<Fut, R>(policy: &Hedge, mut rest: Pin<&mut Option<Rest<Fut, R>>>)
+where
+    Fut: Work,
+    R: Rules<Fut::Value, Fut::Error>,
+{
+    rest.set(None);
+    if let Some(observer) = &policy.policy().observer {
+        observer.alone(End::Won, Duration::ZERO);
+    }
+}
+
+/// How a primary ends that is dropped. Whoever drops a call while its thread unwinds does so, as far
+/// as one can tell, because that primary panicked.
+fn dropped() -> End {
+    if std::thread::panicking() { End::Panicked } else { End::Cancelled }
 }
 
 /// Leaves the fast path: makes the race that would be there had it been made at the start.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use ::metrics::{
     Counter, Gauge, Histogram, Label, SharedString, Unit, counter, describe_counter,
@@ -12,10 +12,6 @@ use hedgerow_core::latency::Learner;
 use hedgerow_core::{Budget, Decision, End, Event, EventKind, Gate, Moment, Observer, Origin};
 
 use crate::hedge::Hedge;
-
-/// How often the gauges of a policy are brought up to date: every so many calls, and whenever one
-/// is hedged.
-const EVERY: u32 = 256;
 
 /// Records what the calls of a policy do, through the recorder that the program installed.
 ///
@@ -28,7 +24,7 @@ const EVERY: u32 = 256;
 /// | `hedgerow.hedges.denied` | counter | `gate`: the name of a [`Gate`] | hedges that were due and did not start |
 /// | `hedgerow.call.duration` | histogram, s | `result` | from the start of a call to its end |
 /// | `hedgerow.attempt.duration` | histogram, s | `role`, `outcome` | how long an attempt ran |
-/// | `hedgerow.attempts.running` | gauge | | attempts that have started and not ended |
+/// | `hedgerow.attempts.running` | gauge | | attempts that have started and not ended, of calls that went beyond their primary |
 /// | `hedgerow.delay` | gauge, s | | the learned delay; not set while there is none |
 /// | `hedgerow.probability` | gauge | | the share of calls pending at the delay that are hedged |
 /// | `hedgerow.budget.available` | gauge | | hedges that the budget would grant now |
@@ -36,6 +32,10 @@ const EVERY: u32 = 256;
 /// The extra load is `hedgerow.hedges` over `hedgerow.calls`. An error rate of a target counts
 /// `failed` over `failed + won + discarded`: attempts that finished. Cancelled ones never finished
 /// and belong into neither.
+///
+/// A call that never goes beyond its primary costs a few additions and reads the clock only if it
+/// was pending: its durations count from its first poll, and are nothing if it ended there. The
+/// gauges are brought up to date by the calls that do go beyond.
 ///
 /// Labels have few values whatever happens: the name of the policy, and words from the table.
 ///
@@ -68,7 +68,6 @@ struct State {
     delay: Gauge,
     probability: Gauge,
     available: Gauge,
-    calls: AtomicU32,
 }
 
 const RESULTS: [&str; 4] = ["accepted", "exhausted", "cancelled", "aborted"];
@@ -122,10 +121,8 @@ impl Metrics {
     fn ended(&self, attempt: Option<u8>, end: End, seconds: f64) {
         self.running.decrement(1.0);
         let role = usize::from(attempt != Some(0));
-        if let Some(index) = End::ALL.iter().position(|each| *each == end) {
-            self.attempts[role][index].increment(1);
-            self.attempt_durations[role][index].record(seconds);
-        }
+        self.attempts[role][place(end)].increment(1);
+        self.attempt_durations[role][place(end)].record(seconds);
     }
 
     fn over(&self, how: Decision, seconds: f64) {
@@ -149,16 +146,41 @@ impl Observer for Metrics {
                 if let Some(index) = Gate::ALL.iter().position(|each| *each == gate) {
                     self.denied[index].increment(1);
                 }
-                self.state.publish();
             }
             EventKind::Decided if event.attempt != Some(0) => self.won.increment(1),
             EventKind::Over { how } => {
                 self.over(how, event.at.since(Moment::ZERO).as_secs_f64());
-                self.state.now_and_then();
+                self.state.publish();
             }
             _ => {}
         }
     }
+
+    fn wants_all(&self) -> bool {
+        false
+    }
+
+    fn alone(&self, end: End, took: Duration) {
+        let (result, outcome, seconds) = (alone(end), place(end), took.as_secs_f64());
+        self.calls[result].increment(1);
+        self.call_durations[result].record(seconds);
+        self.attempts[0][outcome].increment(1);
+        self.attempt_durations[0][outcome].record(seconds);
+    }
+}
+
+/// The place in [`RESULTS`] of a call whose primary ended so, and was all there was.
+fn alone(end: End) -> usize {
+    match end {
+        End::Won => 0,
+        End::Panicked => 3,
+        _ => 2,
+    }
+}
+
+/// The place in [`End::ALL`].
+fn place(end: End) -> usize {
+    End::ALL.iter().position(|each| *each == end).unwrap_or(0)
 }
 
 impl fmt::Debug for Metrics {
@@ -176,14 +198,6 @@ impl State {
             delay: gauge!("hedgerow.delay", labels()),
             probability: gauge!("hedgerow.probability", labels()),
             available: gauge!("hedgerow.budget.available", labels()),
-            calls: AtomicU32::new(0),
-        }
-    }
-
-    /// One more call is over.
-    fn now_and_then(&self) {
-        if self.calls.fetch_add(1, Ordering::Relaxed).is_multiple_of(EVERY) {
-            self.publish();
         }
     }
 
