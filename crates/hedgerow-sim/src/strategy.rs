@@ -1,9 +1,13 @@
 //! What the calls of a run are hedged by. The one place where the simulator asks a policy for
 //! anything but its steps.
 
-use hedgerow_core::{Delay, InvalidOption, Moment, Policy, Terms};
+use std::time::Duration;
+
+use hedgerow_core::latency::Learner;
+use hedgerow_core::{Call, Delay, InvalidOption, Moment, Policy, Terms};
 
 use crate::distribution::share;
+use crate::estimator::{Biased, Estimator};
 use crate::random::stream;
 
 /// A policy, and how often it is followed.
@@ -11,6 +15,7 @@ use crate::random::stream;
 pub struct Strategy {
     policy: Policy,
     probability: f64,
+    biased: Option<Biased>,
 }
 
 impl Strategy {
@@ -19,7 +24,7 @@ impl Strategy {
     /// A policy's budget and what it learned are shared by its clones: give every run a policy of
     /// its own.
     pub fn new(policy: Policy) -> Self {
-        Self { policy, probability: 1.0 }
+        Self { policy, probability: 1.0, biased: None }
     }
 
     /// Hedges slow calls with this probability only; the others wait. With a fixed delay this is
@@ -30,6 +35,17 @@ impl Strategy {
     /// Refuses what is no share.
     pub fn with_probability(mut self, probability: f64) -> Result<Self, InvalidOption> {
         self.probability = share("probability", probability)?;
+        Ok(self)
+    }
+
+    /// Takes the delay from this estimator instead. Everything else, gates and budget, stays the
+    /// policy's.
+    ///
+    /// # Errors
+    ///
+    /// Refuses a policy whose delay is not a learned percentile.
+    pub fn with_estimator(mut self, estimator: Estimator) -> Result<Self, InvalidOption> {
+        self.biased = Biased::new(estimator, &self.policy)?;
         Ok(self)
     }
 
@@ -48,7 +64,7 @@ impl Strategy {
     pub(crate) fn terms(&self, seed: u64, call: u64) -> Terms {
         let chances = self.probability < 1.0 || self.policy.learner.is_some();
         let draw = if chances { stream(!seed, call).u64(..) } else { 0 };
-        Terms { draw, ..Terms::default() }
+        Terms { draw, log: self.biased.is_some(), ..Terms::default() }
     }
 
     /// The delay before hedge number `hedge` of the call with this draw.
@@ -57,15 +73,34 @@ impl Strategy {
         if self.probability < 1.0 && unit(draw) >= self.probability {
             return Delay::OnFailure;
         }
-        self.policy.delay(hedge, draw)
+        match &self.biased {
+            None => self.policy.delay(hedge, draw),
+            Some(biased) => biased.learner().delay(draw).1.map_or(Delay::OnFailure, Delay::After),
+        }
     }
 
-    /// A call completed: whatever learns may look at what came. `nanos` counts from the start of
-    /// the run.
+    /// What the delay is learned by.
+    fn learner(&self) -> Option<&Learner> {
+        let biased = self.biased.as_ref().map(Biased::learner);
+        biased.or(self.policy.learner.as_deref())
+    }
+
+    /// The delay that is learned so far, before any bound: `None` if nothing is.
     #[inline]
-    pub(crate) fn completed(&self, nanos: u64) {
+    pub(crate) fn learned(&self) -> Option<Duration> {
+        self.learner()?.plan().delay
+    }
+
+    /// A call is over: whatever learns may look at what came. `nanos` counts from the start of the
+    /// run.
+    #[inline]
+    pub(crate) fn completed(&self, call: &Call, nanos: u64) {
         if let Some(learner) = &self.policy.learner {
             learner.tick(Moment::from_nanos(nanos));
+        }
+        if let Some(biased) = &self.biased {
+            biased.believe(call);
+            biased.learner().tick(Moment::from_nanos(nanos));
         }
     }
 }

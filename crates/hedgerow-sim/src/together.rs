@@ -8,7 +8,7 @@ use crate::model::Model;
 use crate::pool::{Job, Pool};
 use crate::queue::{Event, Key, Queue};
 use crate::run::Progress;
-use crate::servers::{OnCancel, Picker};
+use crate::servers::{OnCancel, Picker, nanos};
 use crate::slots::Slots;
 use crate::stats::Outcome;
 use crate::strategy::Strategy;
@@ -189,7 +189,10 @@ impl<'a> Together<'a> {
         let Some(request) = self.requests.get_mut(flight.request) else { return };
         let stats = &mut self.outcome.steps[request.arrival.step];
         stats.count_call(&flight.call);
-        self.strategy.completed(now);
+        self.strategy.completed(&flight.call, now);
+        if let Some(delay) = self.strategy.learned() {
+            stats.learned.record(nanos(delay));
+        }
         request.calls -= 1;
         if request.calls == 0 {
             let arrival = request.arrival;

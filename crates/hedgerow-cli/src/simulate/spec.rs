@@ -5,7 +5,7 @@ use std::time::Duration;
 use hedgerow::config::{Fields, Value};
 use hedgerow::{ConfigError, HedgeConfig, InvalidOption, MaxHedges, Policy};
 use hedgerow_sim::{
-    Arrivals, Balancer, Load, Model, OnCancel, Servers, Slow, Step, Strategy, Work,
+    Arrivals, Balancer, Estimator, Load, Model, OnCancel, Servers, Slow, Step, Strategy, Work,
 };
 
 use super::input::Source;
@@ -31,12 +31,18 @@ pub(super) struct Plan {
     /// `None`: no hedging.
     config: Option<HedgeConfig>,
     probability: f64,
+    estimator: Estimator,
 }
 
 impl Plan {
     /// What everything is compared with.
     fn none() -> Self {
-        Self { name: "none".to_owned(), config: None, probability: 1.0 }
+        Self {
+            name: "none".to_owned(),
+            config: None,
+            probability: 1.0,
+            estimator: Estimator::default(),
+        }
     }
 
     /// A strategy of its own for one run: budgets are not shared.
@@ -48,9 +54,14 @@ impl Plan {
                 ..Policy::default()
             },
         };
-        let strategy = Strategy::new(policy);
-        // The reader has seen to it that it is a share.
-        strategy.clone().with_probability(self.probability).unwrap_or(strategy)
+        let plain = Strategy::new(policy);
+        // The reader has seen to it that both can be had.
+        self.refine(plain.clone()).unwrap_or(plain)
+    }
+
+    /// What a policy does not say by itself.
+    fn refine(&self, strategy: Strategy) -> Result<Strategy, InvalidOption> {
+        strategy.with_probability(self.probability)?.with_estimator(self.estimator)
     }
 }
 
@@ -254,9 +265,18 @@ fn plan(value: &Value) -> Result<Plan, ConfigError> {
         }
         Err(value.refused(r#"use 0 to 1, such as 0.9 or "90%""#))
     });
+    let estimator =
+        fields.take("estimator", |value| value.choice(&Estimator::ALL, Estimator::name));
     let config = HedgeConfig::take_from(&mut fields);
-    let name = name.unwrap_or_else(|| as_written(value));
-    fields.finish(Plan { name, config: Some(config), probability: probability.unwrap_or(1.0) })
+    let strategy = Strategy::new(config.hedge().policy().clone());
+    let plan = fields.finish(Plan {
+        name: name.unwrap_or_else(|| as_written(value)),
+        config: Some(config),
+        probability: probability.unwrap_or(1.0),
+        estimator: estimator.unwrap_or_default(),
+    })?;
+    plan.refine(strategy)?;
+    Ok(plan)
 }
 
 /// The keys of a policy without a name are its name.

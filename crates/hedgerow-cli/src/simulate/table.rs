@@ -40,20 +40,22 @@ fn one(
     write!(out, "  {:width$} {:>7}", "policy", "extra")?;
     heads.iter().try_for_each(|head| write!(out, " {head:>8}"))?;
     let ratio = if answer.runs > 1 { "p99 to none (worst)" } else { "p99 to none" };
-    writeln!(out, " {:>7} {:>7}  {ratio}", "won", "in time")?;
+    // A column that says nothing where nothing is learned.
+    let learned = if learns(answer) { format!(" {:>8}", "learned") } else { String::new() };
+    writeln!(out, "{learned} {:>7} {:>7}  {ratio}", "won", "in time")?;
     for policy in &answer.policies {
         let figures = of(policy);
-        row(out, &short(&policy.name), width, figures, answer.runs > 1)?;
+        row(out, answer, &short(&policy.name), width, figures)?;
     }
     Ok(())
 }
 
 fn row(
     out: &mut impl Write,
+    answer: &Answer,
     name: &str,
     width: usize,
     figures: &Figures,
-    worst: bool,
 ) -> io::Result<()> {
     let share = |share: f64| format!("{:.2} %", share * 100.0);
     let pad = width - name.chars().count();
@@ -68,12 +70,20 @@ fn row(
         figures.mean_ms,
     ];
     latencies.iter().try_for_each(|latency| write!(out, " {:>8}", millis(*latency)))?;
+    if learns(answer) {
+        write!(out, " {:>8}", figures.learned_ms.map_or_else(|| "-".to_owned(), millis))?;
+    }
     let won = if figures.hedges == 0 { "-".to_owned() } else { percent(figures.win_rate) };
     write!(out, " {won:>7} {:>7}  {:.3}", percent(figures.completed), figures.p99_to_none.median)?;
-    if worst {
+    if answer.runs > 1 {
         write!(out, " ({:.3})", figures.p99_to_none.worst)?;
     }
     writeln!(out)
+}
+
+/// Whether any policy learns its delay.
+fn learns(answer: &Answer) -> bool {
+    answer.policies.iter().any(|policy| policy.total.learned_ms.is_some())
 }
 
 /// Milliseconds with as many digits as fit and mean something.
