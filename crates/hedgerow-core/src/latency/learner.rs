@@ -18,8 +18,6 @@ use crate::time::Moment;
 
 /// How often what was learned is looked at anew.
 const TICK: Duration = Duration::from_millis(50);
-/// Of the allowed extra load, the share that is planned for; the rest is for chance.
-const PLANNED: f64 = 0.95;
 /// How many attempts beyond a quantile must have been seen before it is trusted.
 const BEYOND: f64 = 10.0;
 /// Old attempts are not forgotten below this many.
@@ -221,7 +219,7 @@ impl Learner {
 
     /// What the curve calls for; `None` if there is too little evidence to change anything.
     fn decide(&self, curve: &Curve, weight: f64) -> Option<Plan> {
-        let load = self.learning.load * PLANNED;
+        let load = self.learning.load;
         let certain = |nanos: Option<f64>| Plan {
             delay: nanos.map(nanos_to_duration),
             probability: 1.0,
@@ -237,7 +235,8 @@ impl Learner {
                 let beyond = 1.0 - target.share();
                 let solved = (weight * beyond >= BEYOND)
                     .then(|| Reissue::solve(curve, target.share(), load))
-                    .flatten();
+                    .flatten()
+                    .map(|best| best.surer(curve, target.share(), load));
                 Some(match solved {
                     Some(reissue) => Plan {
                         delay: Some(nanos_to_duration(reissue.delay)),
