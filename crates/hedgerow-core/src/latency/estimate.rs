@@ -80,6 +80,23 @@ impl Estimate {
         by_time.max(by_calls).clamp(0.0, 1.0)
     }
 
+    /// All that has come so far.
+    pub(super) fn seen(&self) -> &Totals {
+        &self.seen
+    }
+
+    /// The curve of what has come since then.
+    pub(super) fn curve_since(&self, then: &Totals) -> Curve {
+        Curve::new(&since(&self.seen.done, &then.done), &since(&self.seen.cut, &then.cut))
+    }
+
+    /// Forgets what had come by then.
+    pub(super) fn forget_before(&mut self, then: &Totals) {
+        self.done = since(&self.seen.done, &then.done);
+        self.cut = since(&self.seen.cut, &then.cut);
+        self.weight = self.done.iter().chain(self.cut.iter()).sum();
+    }
+
     pub(super) fn weight(&self) -> f64 {
         self.weight
     }
@@ -87,4 +104,13 @@ impl Estimate {
     pub(super) fn curve(&self) -> Curve {
         Curve::new(&self.done, &self.cut)
     }
+}
+
+/// What was counted since then.
+fn since(now: &[u32; BUCKETS], then: &[u32; BUCKETS]) -> Box<[f64; BUCKETS]> {
+    let mut counts = Box::new([0.0; BUCKETS]);
+    for (count, (now, then)) in counts.iter_mut().zip(now.iter().zip(then)) {
+        *count = f64::from(now.wrapping_sub(*then));
+    }
+    counts
 }

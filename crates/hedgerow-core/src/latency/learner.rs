@@ -11,6 +11,7 @@ use super::estimate::Estimate;
 use super::learning::{Explanation, Learning, Record, Rule};
 use super::plan::Plan;
 use super::recorder::Recorder;
+use super::signs::Signs;
 use super::single_r::Reissue;
 use crate::gate::Gate;
 use crate::sharded::Counter;
@@ -22,9 +23,6 @@ const TICK: Duration = Duration::from_millis(50);
 const BEYOND: f64 = 10.0;
 /// Old attempts are not forgotten below this many.
 const LEAST: f64 = 1_000.0;
-/// How many fresh attempts tell whether everything is slow, and which share of them.
-const SIGNS: f64 = 64.0;
-const SLOW_SHARE: f64 = 0.75;
 /// Below this share of hedges that win, hedging does not help.
 const WINS: f64 = 0.10;
 /// How much one hedge counts in the win rate.
@@ -54,8 +52,7 @@ pub struct Learner {
 
 struct State {
     estimate: Estimate,
-    signs: f64,
-    slower: f64,
+    signs: Signs,
 }
 
 impl Learner {
@@ -72,7 +69,7 @@ impl Learner {
             wins: AtomicU64::new(1.0_f64.to_bits()),
             next_tick: AtomicU64::new(0),
             refused: Default::default(),
-            state: Mutex::new(State { estimate: Estimate::new(), signs: 0.0, slower: 0.0 }),
+            state: Mutex::new(State { estimate: Estimate::new(), signs: Signs::default() }),
         }
     }
 
@@ -199,12 +196,8 @@ impl Learner {
         let half_life = self.learning.half_life;
         let fresh = state.estimate.advance(totals, now, half_life, LEAST, median);
         if median.is_some() {
-            state.signs += fresh.attempts;
-            state.slower += fresh.slower;
-        }
-        if state.signs >= SIGNS {
-            self.slow.store(state.slower > SLOW_SHARE * state.signs, Ordering::Relaxed);
-            (state.signs, state.slower) = (0.0, 0.0);
+            let State { estimate, signs } = &mut *state;
+            self.slow.store(signs.look(fresh, estimate), Ordering::Relaxed);
         }
         let curve = state.estimate.curve();
         if let Some(median) = curve.exceeded_with(0.5) {

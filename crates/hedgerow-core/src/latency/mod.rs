@@ -13,6 +13,7 @@ mod learning;
 mod percentile;
 mod plan;
 mod recorder;
+mod signs;
 mod single_r;
 
 pub use buckets::{BUCKETS, Bucket};

@@ -93,6 +93,7 @@ impl Recorder {
 }
 
 /// Counts by bucket, modulo 2^32.
+#[derive(Clone)]
 pub(super) struct Totals {
     pub(super) done: Box<[u32; BUCKETS]>,
     pub(super) cut: Box<[u32; BUCKETS]>,

@@ -4,6 +4,8 @@
 
 /// What is learned while hedges cut calls short.
 mod estimators;
+/// The learned policy under load, under change, and on little traffic.
+mod learned;
 /// Models and policies that several tests use.
 mod support;
 /// W1: a lognormal body with ten-fold stalls, without and with one hedge.
