@@ -296,18 +296,32 @@ fn g08_slow_and_wins_count_and_a_lost_coin_has_a_second_delay() {
 }
 
 #[test]
-fn the_slow_gate_closes_when_everything_is_slow() {
+fn the_slow_gate_closes_when_everything_waits() {
     let mut world = World::new(Learning::default());
-    let body = |scale: f64| move |chance: &mut Chance| ok(scale * chance.between(5.0, 15.0));
-    world.run(5_000, 1_000.0, body(1.0));
-    world.run(300, 1_000.0, body(10.0));
-    world.run(300, 1_000.0, body(10.0));
+    let wait = |wait: f64| move |chance: &mut Chance| ok(wait + chance.between(5.0, 15.0));
+    world.run(5_000, 1_000.0, wait(0.0));
+    world.run(300, 1_000.0, wait(90.0));
+    world.run(300, 1_000.0, wait(90.0));
     assert_eq!(world.hedges, 0, "nearly all calls are slower than the learned median");
     let why = world.learner.explain();
     assert!(why.slow && why.refused.iter().any(|(gate, count)| *gate == Gate::Slow && *count > 0));
-    world.run(20_000, 1_000.0, body(10.0));
-    world.run(5_000, 1_000.0, body(10.0));
+    world.run(20_000, 1_000.0, wait(90.0));
+    world.run(5_000, 1_000.0, wait(90.0));
     assert!(world.hedges > 0, "the new speed has been learned");
+}
+
+/// What takes ten times as long from one moment to the next is no queue: after some two hundred
+/// calls the past is forgotten, and calls are hedged as before.
+#[test]
+fn a_change_of_scale_is_followed_at_once() {
+    let mut world = World::new(Learning::default());
+    let body = |scale: f64| move |chance: &mut Chance| ok(scale * chance.between(5.0, 15.0));
+    world.run(5_000, 1_000.0, body(1.0));
+    world.run(600, 1_000.0, body(10.0));
+    let why = world.learner.explain();
+    let delay = why.plan.delay.expect("it knows the p95 of what is new");
+    assert!(!why.slow, "{why}");
+    assert!((delay.as_secs_f64() / 0.145 - 1.0).abs() < 0.05, "{why}");
 }
 
 #[test]

@@ -30,7 +30,7 @@
 //! * [`Servers`]: how many, with how many workers and a queue each, how attempts find them, what
 //!   they do when an attempt is cancelled, and when they are slow.
 //! * [`Load`]: when requests arrive, step by step, and how many calls a request is.
-//! * [`Strategy`]: the policy.
+//! * [`Strategy`]: the policy, and by which [`Estimator`] its delay is learned.
 //!
 //! # What it does not know
 //!
@@ -38,6 +38,7 @@
 
 mod alone;
 mod distribution;
+mod estimator;
 mod flight;
 mod histogram;
 mod load;
@@ -55,6 +56,7 @@ pub mod tune;
 mod work;
 
 pub use distribution::Distribution;
+pub use estimator::Estimator;
 pub use histogram::Histogram;
 pub use load::{Arrivals, Load, Step};
 pub use model::Model;

@@ -17,6 +17,8 @@ pub struct Stats {
     pub won: u64,
     /// Calls in which a due hedge was refused, by the budget or by another gate.
     pub refused: u64,
+    /// The learned delay, before any bound, at the end of each call; empty where none was learned.
+    pub learned: Histogram,
 }
 
 impl Stats {
@@ -48,6 +50,7 @@ impl Stats {
         self.hedges += other.hedges;
         self.won += other.won;
         self.refused += other.refused;
+        self.learned.merge(&other.learned);
     }
 }
 

@@ -2,11 +2,13 @@
 //! anything but its steps.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use hedgerow_core::latency::{Keys, Scope};
-use hedgerow_core::{Delay, InvalidOption, Moment, Policy, Terms};
+use hedgerow_core::latency::{Keys, Learner, Scope};
+use hedgerow_core::{Call, Delay, InvalidOption, Moment, Policy, Terms};
 
 use crate::distribution::share;
+use crate::estimator::{Biased, Estimator};
 use crate::random::stream;
 use crate::servers::Servers;
 
@@ -17,6 +19,7 @@ pub struct Strategy {
     probability: f64,
     /// What each server's calls follow once it is known which server's they are; empty: the policy.
     by_server: Arc<[Policy]>,
+    biased: Option<Biased>,
 }
 
 impl Strategy {
@@ -25,7 +28,7 @@ impl Strategy {
     /// A policy's budget and what it learned are shared by its clones: give every run a policy of
     /// its own.
     pub fn new(policy: Policy) -> Self {
-        Self { policy, probability: 1.0, by_server: Arc::default() }
+        Self { policy, probability: 1.0, by_server: Arc::default(), biased: None }
     }
 
     /// Hedges slow calls with this probability only; the others wait. With a fixed delay this is
@@ -67,6 +70,17 @@ impl Strategy {
         server.and_then(|server| self.by_server.get(server as usize)).unwrap_or(&self.policy)
     }
 
+    /// Takes the delay from this estimator instead. Everything else, gates and budget, stays the
+    /// policy's.
+    ///
+    /// # Errors
+    ///
+    /// Refuses a policy whose delay is not a learned percentile.
+    pub fn with_estimator(mut self, estimator: Estimator) -> Result<Self, InvalidOption> {
+        self.biased = Biased::new(estimator, &self.policy)?;
+        Ok(self)
+    }
+
     /// The policy.
     pub fn policy(&self) -> &Policy {
         &self.policy
@@ -82,7 +96,7 @@ impl Strategy {
     pub(crate) fn terms(&self, seed: u64, call: u64) -> Terms {
         let chances = self.probability < 1.0 || self.policy.learner.is_some();
         let draw = if chances { stream(!seed, call).u64(..) } else { 0 };
-        Terms { draw, ..Terms::default() }
+        Terms { draw, log: self.biased.is_some(), ..Terms::default() }
     }
 
     /// The delay before hedge number `hedge` of a call under this policy with this draw.
@@ -91,15 +105,35 @@ impl Strategy {
         if self.probability < 1.0 && unit(draw) >= self.probability {
             return Delay::OnFailure;
         }
-        policy.delay(hedge, draw)
+        match &self.biased {
+            None => policy.delay(hedge, draw),
+            Some(biased) => biased.learner().delay(draw).1.map_or(Delay::OnFailure, Delay::After),
+        }
     }
 
-    /// A call of this server's completed: whatever learns may look at what came. `nanos` counts from
+    /// What the delay of this server's calls is learned by.
+    fn learner(&self, server: Option<u32>) -> Option<&Learner> {
+        let biased = self.biased.as_ref().map(Biased::learner);
+        biased.or(self.policy_of(server).learner.as_deref())
+    }
+
+    /// The delay that is learned so far for calls of this server, before any bound: `None` if
+    /// nothing is.
+    #[inline]
+    pub(crate) fn learned(&self, server: Option<u32>) -> Option<Duration> {
+        self.learner(server)?.plan().delay
+    }
+
+    /// A call of this server's is over: whatever learns may look at what came. `nanos` counts from
     /// the start of the run.
     #[inline]
-    pub(crate) fn completed(&self, server: Option<u32>, nanos: u64) {
+    pub(crate) fn completed(&self, call: &Call, server: Option<u32>, nanos: u64) {
         if let Some(learner) = &self.policy_of(server).learner {
             learner.tick(Moment::from_nanos(nanos));
+        }
+        if let Some(biased) = &self.biased {
+            biased.believe(call);
+            biased.learner().tick(Moment::from_nanos(nanos));
         }
     }
 }

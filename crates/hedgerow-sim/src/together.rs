@@ -8,7 +8,7 @@ use crate::model::Model;
 use crate::pool::{Job, Pool};
 use crate::queue::{Event, Key, Queue};
 use crate::run::Progress;
-use crate::servers::{OnCancel, Picker};
+use crate::servers::{OnCancel, Picker, nanos};
 use crate::slots::Slots;
 use crate::stats::Outcome;
 use crate::strategy::Strategy;
@@ -191,8 +191,11 @@ impl<'a> Together<'a> {
         let stats = &mut self.outcome.steps[request.arrival.step];
         stats.count_call(&flight.call);
         let server = flight.copies.used.first();
+        self.strategy.completed(&flight.call, server, now);
+        if let Some(delay) = self.strategy.learned(server) {
+            stats.learned.record(nanos(delay));
+        }
         self.flights.clear(key);
-        self.strategy.completed(server, now);
         request.calls -= 1;
         if request.calls == 0 {
             let arrival = request.arrival;

@@ -57,6 +57,9 @@ A spec says what is simulated; what is left out has its default:
   max_extra_load = "5%"
   probability = 0.9          # hedge only this share of the slow calls
   key = "server"             # with an adaptive delay: learned for each server by itself
+  estimator = "winners-only" # what a learned percentile believes of calls that a hedge cut
+                             # short: kaplan-meier (as deployed), cuts-as-complete,
+                             # callers-time
 
 Exit status: 0 done, 1 the run failed, 2 the spec was refused."#;
 

@@ -43,6 +43,9 @@ pub(super) struct Figures {
     pub(super) p99_ms: f64,
     pub(super) p999_ms: f64,
     pub(super) max_ms: f64,
+    /// The learned delay on average, before any bound.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) learned_ms: Option<f64>,
     /// The p99 of each run over the p99 of the run with the same seed without hedging.
     pub(super) p99_to_none: Spread,
     /// The p99 of each run.
@@ -107,6 +110,7 @@ impl Figures {
             p99_ms: quantile(0.99),
             p999_ms: quantile(0.999),
             max_ms: round(stats.latency.max_ms(), 1e4),
+            learned_ms: (stats.learned.count() > 0).then(|| round(stats.learned.mean_ms(), 1e4)),
             p99_to_none: Spread::of(p99.iter().zip(none).map(|(p99, none)| p99 / none.max(1e-9))),
             p99_of_runs_ms: Spread::of(p99.iter().copied()),
         }

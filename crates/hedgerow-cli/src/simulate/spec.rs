@@ -5,7 +5,7 @@ use std::time::Duration;
 use hedgerow::config::{Fields, Value};
 use hedgerow::{ConfigError, HedgeConfig, InvalidOption, MaxHedges, Policy};
 use hedgerow_sim::{
-    Arrivals, Balancer, Load, Model, OnCancel, Servers, Slow, Step, Strategy, Work,
+    Arrivals, Balancer, Estimator, Load, Model, OnCancel, Servers, Slow, Step, Strategy, Work,
 };
 
 use super::shapes::{Kind, has, number};
@@ -34,6 +34,7 @@ pub(super) struct Plan {
     config: Option<HedgeConfig>,
     probability: f64,
     key: Option<Key>,
+    estimator: Estimator,
 }
 
 /// What is learned apart.
@@ -45,14 +46,15 @@ enum Key {
 impl Plan {
     /// What everything is compared with.
     fn none() -> Self {
-        Self { name: "none".to_owned(), config: None, probability: 1.0, key: None }
+        let estimator = Estimator::default();
+        Self { name: "none".to_owned(), config: None, probability: 1.0, key: None, estimator }
     }
 
     /// A strategy of its own for one run: budgets are not shared.
     pub(super) fn strategy(&self, servers: &Servers) -> Strategy {
         let strategy = Strategy::new(self.policy());
-        // The reader has seen to it that it is a share, and that there are not too many servers.
-        let strategy = strategy.clone().with_probability(self.probability).unwrap_or(strategy);
+        // The reader has seen to it that all of this can be had.
+        let strategy = self.refined(strategy.clone()).unwrap_or(strategy);
         self.keyed(strategy.clone(), servers).unwrap_or(strategy)
     }
 
@@ -64,6 +66,11 @@ impl Plan {
                 ..Policy::default()
             },
         }
+    }
+
+    /// What a policy does not say by itself.
+    fn refined(&self, strategy: Strategy) -> Result<Strategy, InvalidOption> {
+        strategy.with_probability(self.probability)?.with_estimator(self.estimator)
     }
 
     /// The strategy with what is to be learned apart.
@@ -291,14 +298,21 @@ fn plan(value: &Value) -> Result<Plan, ConfigError> {
         Err(value.refused(r#"use 0 to 1, such as 0.9 or "90%""#))
     });
     let key = fields.take("key", |value| value.choice(&[Key::Server], |_| "server"));
+    let estimator =
+        fields.take("estimator", |value| value.choice(&Estimator::ALL, Estimator::name));
     let config = HedgeConfig::take_from(&mut fields);
-    let name = name.unwrap_or_else(|| as_written(value));
-    let probability = probability.unwrap_or(1.0);
-    let plan = fields.finish(Plan { name, config: Some(config), probability, key })?;
+    let plan = fields.finish(Plan {
+        name: name.unwrap_or_else(|| as_written(value)),
+        config: Some(config),
+        probability: probability.unwrap_or(1.0),
+        key,
+        estimator: estimator.unwrap_or_default(),
+    })?;
     if plan.key.is_some() && plan.policy().learner.is_none() {
         let remedy = r#"only a policy that learns has keys; write delay = "adaptive""#;
         return Err(InvalidOption::new("key", r#""server""#, remedy).into());
     }
+    plan.refined(Strategy::new(plan.policy()))?;
     Ok(plan)
 }
 

@@ -7,10 +7,14 @@ use super::result::{Answer, Figures, Policy};
 /// How much of a name is shown.
 const NAME: usize = 40;
 
+/// The head of the column with what was learned.
+const LEARNED: &str = "learned";
+
 /// What the columns mean, where there is room to say so.
 pub(super) const LEGEND: &str = "Latencies in milliseconds. extra: hedges for each call; won: the \
     share of the hedges that answered their call; in time: the share of the requests that were \
-    answered until the grace of their step was over; p99 to none: the p99 of each run over that of \
+    answered until the grace of their step was over; learned: the delay that was learned by then, its \
+    median; p99 to none: the p99 of each run over that of \
     the same run without hedging, its median and the worst.";
 
 /// The figures of a step, or of all steps, as text.
@@ -34,26 +38,27 @@ pub(super) fn tables(answer: &Answer) -> Vec<Table> {
 fn table(answer: &Answer, of: impl Fn(&Policy) -> &Figures) -> Table {
     let several = answer.runs > 1;
     let ratio = if several { "p99 to none (worst)" } else { "p99 to none" };
-    let heads = [
-        "policy", "extra", "p50", "p90", "p95", "p99", "p99.9", "max", "mean", "won", "in time",
-        ratio,
-    ];
+    let learns = learns(answer);
+    let mut heads = vec!["policy", "extra", "p50", "p90", "p95", "p99", "p99.9", "max", "mean"];
+    // A column that says nothing where nothing is learned.
+    heads.extend(learns.then_some(LEARNED));
+    heads.extend(["won", "in time", ratio]);
     let caption = answer.policies.first().map(|first| {
         let figures = of(first);
         format!("{}, {} requests", plain(&figures.step), figures.requests)
     });
     let row = |policy: &Policy| {
-        let cells = cells(of(policy), several);
+        let cells = cells(of(policy), several, learns);
         [plain(&policy.name)].into_iter().chain(cells).collect()
     };
     Table {
         caption: caption.unwrap_or_default(),
-        heads: heads.to_vec(),
+        heads,
         rows: answer.policies.iter().map(row).collect(),
     }
 }
 
-fn cells(figures: &Figures, several: bool) -> Vec<String> {
+fn cells(figures: &Figures, several: bool, learns: bool) -> Vec<String> {
     let latencies = [
         figures.p50_ms,
         figures.p90_ms,
@@ -68,6 +73,8 @@ fn cells(figures: &Figures, several: bool) -> Vec<String> {
     let ratio = if several { format!("{ratio:.3} ({worst:.3})") } else { format!("{ratio:.3}") };
     let mut cells = vec![format!("{:.2} %", figures.extra_load * 100.0)];
     cells.extend(latencies.map(millis));
+    let learned = || figures.learned_ms.map_or_else(|| "-".to_owned(), millis);
+    cells.extend(learns.then(learned));
     cells.extend([won, percent(figures.completed), ratio]);
     cells
 }
@@ -88,14 +95,15 @@ pub(super) fn write(out: &mut impl Write, answer: &Answer) -> io::Result<()> {
         writeln!(out, "\n{caption}")?;
         let names = rows.iter().filter_map(|row| row.first());
         let width = names.map(|name| short(name).chars().count()).max().unwrap_or(0).max(6);
+        let last_wide = if heads.contains(&LEARNED) { 9 } else { 8 };
         let heads = heads.into_iter().map(str::to_owned).collect();
-        [heads].iter().chain(&rows).try_for_each(|row| line(out, row, width))?;
+        [heads].iter().chain(&rows).try_for_each(|row| line(out, row, width, last_wide))?;
     }
     Ok(())
 }
 
-/// One line of a table: the name, and figures in columns.
-fn line(out: &mut impl Write, row: &[String], width: usize) -> io::Result<()> {
+/// One line of a table: the name, and figures in columns, those up to `last_wide` latencies.
+fn line(out: &mut impl Write, row: &[String], width: usize, last_wide: usize) -> io::Result<()> {
     let last = row.len().saturating_sub(1);
     for (index, cell) in row.iter().enumerate() {
         match index {
@@ -103,12 +111,17 @@ fn line(out: &mut impl Write, row: &[String], width: usize) -> io::Result<()> {
                 let name = short(cell);
                 write!(out, "  {name}{:pad$}", "", pad = width - name.chars().count())?;
             }
-            2..=8 => write!(out, " {cell:>8}")?,
+            index if (2..=last_wide).contains(&index) => write!(out, " {cell:>8}")?,
             _ if index == last => write!(out, "  {cell}")?,
             _ => write!(out, " {cell:>7}")?,
         }
     }
     writeln!(out)
+}
+
+/// Whether any policy learns its delay.
+fn learns(answer: &Answer) -> bool {
+    answer.policies.iter().any(|policy| policy.total.learned_ms.is_some())
 }
 
 /// Milliseconds with as many digits as fit and mean something.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::buckets::BUCKETS;
 use super::curve::Curve;
-use super::recorder::{Counts, Recorder};
+use super::recorder::{Column, Counts, Recorder};
 use crate::time::Moment;
 
 /// A bucket that weighs less has been forgotten. (Halved for ever, its weight would end among the
@@ -69,6 +69,24 @@ impl Estimate {
         by_time.max(by_calls).clamp(0.0, 1.0)
     }
 
+    /// All that has come so far.
+    pub(super) fn seen(&self) -> &Counts {
+        &self.seen
+    }
+
+    /// The curve of what has come since then.
+    pub(super) fn curve_since(&self, then: &Counts) -> Curve {
+        Curve::new(&since(&self.seen.done, &then.done), &since(&self.seen.cut, &then.cut))
+    }
+
+    /// Forgets what had come by then.
+    pub(super) fn forget_before(&mut self, then: &Counts) {
+        self.done = since(&self.seen.done, &then.done);
+        self.cut = since(&self.seen.cut, &then.cut);
+        self.weight = self.done.iter().chain(self.cut.iter()).sum();
+        self.curve.redraw(&self.done, &self.cut, self.weight, 0..BUCKETS);
+    }
+
     pub(super) fn weight(&self) -> f64 {
         self.weight
     }
@@ -102,4 +120,13 @@ impl Fresh {
 #[expect(clippy::cast_precision_loss, reason = "attempts of a few moments")]
 fn sum(counts: &[u32]) -> f64 {
     counts.iter().map(|count| u64::from(*count)).sum::<u64>() as f64
+}
+
+/// What was counted since then.
+fn since(now: &Column, then: &Column) -> Box<[f64; BUCKETS]> {
+    let mut counts = Box::new([0.0; BUCKETS]);
+    for (count, (now, then)) in counts.iter_mut().zip(now.0.iter().zip(&then.0)) {
+        *count = f64::from(now.wrapping_sub(*then));
+    }
+    counts
 }

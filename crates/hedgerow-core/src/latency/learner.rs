@@ -14,6 +14,7 @@ use super::plan::Plan;
 use super::prediction::Prediction;
 use super::recorder::Recorder;
 use super::rounds::Rounds;
+use super::signs::{self, Signs};
 use super::single_r::Reissue;
 use crate::gate::Gate;
 use crate::sync::{AtomicBool, AtomicU64, Ordering};
@@ -21,18 +22,13 @@ use crate::time::Moment;
 
 /// How often what was learned is looked at anew.
 const TICK: Duration = Duration::from_millis(50);
-/// Of the allowed extra load, the share that is planned for; the rest is for chance.
-const PLANNED: f64 = 0.95;
 /// How many attempts beyond a quantile must have been seen before it is trusted.
 const BEYOND: f64 = 10.0;
 /// Old attempts are not forgotten below this many.
 const LEAST: f64 = 1_000.0;
-/// A learner with a parent looks less often while less than [`SIGNS`] comes between two looks, but at
-/// least once in so many ticks.
+/// A learner with a parent looks less often while less than [`signs::ENOUGH`] comes between two
+/// looks, but at least once in so many ticks.
 const PATIENCE: f64 = 16.0;
-/// How many fresh attempts tell whether everything is slow, and which share of them.
-const SIGNS: f64 = 64.0;
-const SLOW_SHARE: f64 = 0.75;
 /// Below this share of hedges that win, hedging does not help.
 const WINS: f64 = 0.10;
 /// How much one hedge counts in the win rate.
@@ -69,8 +65,7 @@ pub struct Learner {
 
 struct State {
     estimate: Estimate,
-    signs: f64,
-    slower: f64,
+    signs: Signs,
 }
 
 impl Learner {
@@ -96,7 +91,7 @@ impl Learner {
             slow: AtomicBool::new(false),
             median: AtomicU64::new(u64::MAX),
             wins: AtomicU64::new(1.0_f64.to_bits()),
-            state: Rounds::new(State { estimate: Estimate::new(), signs: 0.0, slower: 0.0 }, TICK),
+            state: Rounds::new(State { estimate: Estimate::new(), signs: Signs::default() }, TICK),
         }
     }
 
@@ -296,12 +291,8 @@ impl Learner {
         let fresh = state.estimate.advance(&self.recorder, now, half_life, LEAST, median);
         self.state.put_off(now.after(self.pause(fresh.attempts)));
         if median.is_some() {
-            state.signs += fresh.attempts;
-            state.slower += fresh.slower;
-        }
-        if state.signs >= SIGNS {
-            self.slow.store(state.slower > SLOW_SHARE * state.signs, Ordering::Relaxed);
-            (state.signs, state.slower) = (0.0, 0.0);
+            let State { estimate, signs } = &mut *state;
+            self.slow.store(signs.look(fresh, estimate), Ordering::Relaxed);
         }
         let curve = state.estimate.curve();
         if let Some(median) = curve.exceeded_with(0.5) {
@@ -320,7 +311,7 @@ impl Learner {
     fn pause(&self, fresh: f64) -> Duration {
         match self.parent {
             None => TICK,
-            Some(_) => TICK.mul_f64((SIGNS / fresh.max(1.0)).clamp(1.0, PATIENCE)),
+            Some(_) => TICK.mul_f64((signs::ENOUGH / fresh.max(1.0)).clamp(1.0, PATIENCE)),
         }
     }
 
@@ -335,7 +326,7 @@ impl Learner {
         if self.is_young() && weight < self.grown_at() {
             return None;
         }
-        let load = self.learning.load * PLANNED;
+        let load = self.learning.load;
         let certain = |nanos: Option<f64>| Plan {
             delay: nanos.map(nanos_to_duration),
             probability: 1.0,
@@ -351,7 +342,8 @@ impl Learner {
                 let beyond = 1.0 - target.share();
                 let solved = (weight * beyond >= BEYOND)
                     .then(|| Reissue::solve(curve, target.share(), load))
-                    .flatten();
+                    .flatten()
+                    .map(|best| best.surer(curve, target.share(), load));
                 Some(match solved {
                     Some(reissue) => Plan {
                         delay: Some(nanos_to_duration(reissue.delay)),

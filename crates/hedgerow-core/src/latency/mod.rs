@@ -19,6 +19,7 @@ mod plan;
 mod prediction;
 mod recorder;
 mod rounds;
+mod signs;
 mod single_r;
 
 pub use buckets::{BUCKETS, Bucket};

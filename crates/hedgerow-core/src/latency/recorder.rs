@@ -142,11 +142,13 @@ impl Recorder {
 }
 
 /// Counts by bucket, modulo 2^32.
+#[derive(Clone)]
 pub(super) struct Counts {
     pub(super) done: Column,
     pub(super) cut: Column,
 }
 
+#[derive(Clone)]
 pub(super) struct Column(pub(super) [u32; BUCKETS]);
 
 impl Counts {

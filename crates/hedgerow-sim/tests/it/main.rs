@@ -2,6 +2,10 @@
 
 #![expect(clippy::unwrap_used, reason = "a panic is how a test says that it failed")]
 
+/// What is learned while hedges cut calls short.
+mod estimators;
+/// The learned policy under load, under change, and on little traffic.
+mod learned;
 /// Models and policies that several tests use.
 mod support;
 /// W1: a lognormal body with ten-fold stalls, without and with one hedge.

@@ -29,10 +29,14 @@ pub(crate) fn bounded(delay_ms: f64, load: f64) -> Policy {
     Policy { budget: Some(Arc::new(budget)), ..after(delay_ms) }
 }
 
+/// What the learned default learns by.
+pub(crate) fn learner() -> Arc<Learner> {
+    Arc::new(Learner::new(Learning::default()))
+}
+
 /// The learned default: 5 % at most.
 pub(crate) fn adaptive() -> Strategy {
-    let learner = Some(Arc::new(Learner::new(Learning::default())));
-    Strategy::new(Policy { learner, ..bounded(1.0, 0.05) })
+    Strategy::new(Policy { learner: Some(learner()), ..bounded(1.0, 0.05) })
 }
 
 pub(crate) fn requests(rate: f64, requests: u64) -> Load {

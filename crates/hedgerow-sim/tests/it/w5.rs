@@ -8,7 +8,7 @@ use hedgerow_sim::{
     Arrivals, Distribution, Load, Model, Outcome, Servers, Slow, Step, Strategy, Work, run,
 };
 
-use crate::support::{after, bounded, close, none};
+use crate::support::{after, bounded, close, learner, none};
 
 /// Ten seconds of everything ten times as slow in the middle of twenty; 20 workers, or no limit.
 fn brownout(workers: Option<u32>) -> Model {
@@ -83,11 +83,14 @@ impl Budget for Watched {
 
 #[test]
 fn w5_hedges_stay_within_the_budget_over_every_window() {
-    for workers in [None, Some(20)] {
+    let worlds =
+        [None, Some(20)].into_iter().flat_map(|workers| [(workers, false), (workers, true)]);
+    for (workers, learns) in worlds {
         let ratio = ExtraLoad::new(0.05).unwrap();
         let watched = Arc::new(Watched(RatioBudget::new(ratio), Mutex::default()));
         let budget = Some(watched.clone() as Arc<dyn Budget>);
-        let strategy = Strategy::new(Policy { budget, ..after(10.0) });
+        let strategy =
+            Strategy::new(Policy { budget, learner: learns.then(learner), ..after(10.0) });
         let hedges = run(&brownout(workers), &strategy, 1).total().hedges;
         let story = watched.1.lock().unwrap();
         assert_eq!(u64::try_from(story.iter().filter(|hedge| **hedge).count()), Ok(hedges));
@@ -97,6 +100,6 @@ fn w5_hedges_stay_within_the_budget_over_every_window() {
             sum = (sum + if *hedge { 1.0 } else { -0.05 }).max(0.0);
             most = most.max(sum);
         }
-        assert!(most <= f64::from(RatioBudget::CAP) + 1e-6, "{workers:?}: {most}");
+        assert!(most <= f64::from(RatioBudget::CAP) + 1e-6, "{workers:?} {learns}: {most}");
     }
 }
