@@ -87,6 +87,13 @@ impl Estimate {
         self.curve.redraw(&self.done, &self.cut, self.weight, 0..BUCKETS);
     }
 
+    /// The same knowledge, for counts that begin at nothing.
+    pub(super) fn carried_over(&self) -> Self {
+        let (done, cut, curve) = (self.done.clone(), self.cut.clone(), self.curve.clone());
+        let seen = Box::new(Counts::NONE);
+        Self { done, cut, weight: self.weight, seen, last: self.last, curve }
+    }
+
     pub(super) fn weight(&self) -> f64 {
         self.weight
     }

@@ -1,5 +1,7 @@
 //! The learned policy: when to hedge and when not to, from what calls turned out to take.
 
+mod successor;
+
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;

@@ -15,12 +15,11 @@ mod value;
 mod tests;
 
 use std::fmt;
-use std::sync::Arc;
 
 use hedgerow_core::latency::Learning;
 use hedgerow_core::{
     Exhausted, ExtraLoad, FailureStart, InvalidOption, Losers, MaxHedges, Panics, Policy,
-    RatioBudget, RejectedHedge,
+    RejectedHedge,
 };
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
@@ -149,7 +148,7 @@ impl HedgeConfig {
                 hedge.learning(Learning { load: load.get(), ..learning })
             }
             (Some(learning), None) => hedge.learning(learning),
-            (None, Some(load)) => hedge.budget(Arc::new(RatioBudget::new(load))),
+            (None, Some(load)) => hedge.bounded(load),
             (None, None) => hedge,
         }
     }

@@ -30,6 +30,8 @@ const FORBIDDEN: &[(&str, &str, &[&str])] = &[
     ("hedgerow", "attempt", &["rules", "hedge", "drive", "call", "report"]),
     ("hedgerow", "extras", &["rules", "hedge", "drive", "call", "report"]),
     ("hedgerow", "rules", &["hedge", "drive", "call", "report"]),
+    ("hedgerow", "handle", &["attempt", "rules", "drive", "call", "report", "testing", "config"]),
+    ("hedgerow", "span", &["attempt", "rules", "hedge", "drive", "call", "report"]),
     ("hedgerow", "hedge", &["attempt", "rules", "drive", "call", "report", "testing", "config"]),
     ("hedgerow", "config", &["attempt", "rules", "drive", "call", "report", "testing"]),
     ("hedgerow", "drive", &["call", "report", "stream", "threads", "testing", "config"]),

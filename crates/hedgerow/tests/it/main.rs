@@ -88,6 +88,8 @@ mod presets_structured;
 mod properties;
 /// What once broke.
 mod regressions;
+/// Policies that are changed while they are used.
+mod reload;
 /// The ring timer inside tokio.
 mod ring_timer;
 /// The page of rules names tests that exist.

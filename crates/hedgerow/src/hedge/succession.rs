@@ -1,0 +1,43 @@
+//! A policy that goes on where another one was.
+
+use std::sync::Arc;
+
+use hedgerow_core::latency::Learner;
+
+use super::Hedge;
+
+impl Hedge {
+    /// The same policy, going on with what `earlier` has come to know.
+    ///
+    /// | what | goes on | begins anew |
+    /// |---|---|---|
+    /// | the learned latencies | if both learn; the delay is chosen at once by the new settings | otherwise; and so do keys, which follow the whole policy at first |
+    /// | the budget, with what is saved up | if both have the same `max_extra_load` | otherwise, with nothing saved up |
+    /// | the quiet that a target asked for | if both keep quiet after a pushback | otherwise |
+    ///
+    /// Calls under way stay with `earlier`.
+    ///
+    /// ```
+    /// use hedgerow::Hedge;
+    ///
+    /// let hedge = Hedge::adaptive();
+    /// let bolder = Hedge::adaptive().max_extra_load(0.1).taking_over(&hedge);
+    /// ```
+    pub fn taking_over(mut self, earlier: &Self) -> Self {
+        if let (Some(own), Some(earlier)) = (self.learner(), earlier.learner()) {
+            let successor = Learner::successor(earlier, own.learning());
+            self.policy.learner = Some(Arc::new(successor));
+        }
+        if self.load.is_some() && self.load == earlier.load {
+            self.policy.budget.clone_from(&earlier.policy.budget);
+        }
+        if self.policy.quiet.is_some() && earlier.policy.quiet.is_some() {
+            self.policy.quiet.clone_from(&earlier.policy.quiet);
+        }
+        // What they know counts from the same moment.
+        if earlier.epoch.is_some() {
+            self.epoch.clone_from(&earlier.epoch);
+        }
+        self
+    }
+}
