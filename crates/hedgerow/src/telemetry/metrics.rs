@@ -25,9 +25,9 @@ use crate::hedge::Hedge;
 /// | `hedgerow.call.duration` | histogram, s | `result` | from the start of a call to its end |
 /// | `hedgerow.attempt.duration` | histogram, s | `role`, `outcome` | how long an attempt ran |
 /// | `hedgerow.attempts.running` | gauge | | attempts that have started and not ended, of calls that went beyond their primary |
-/// | `hedgerow.delay` | gauge, s | | the learned delay; not set while there is none |
-/// | `hedgerow.probability` | gauge | | the share of calls pending at the delay that are hedged |
-/// | `hedgerow.budget.available` | gauge | | hedges that the budget would grant now |
+/// | `hedgerow.delay` | gauge, s | | the learned delay, if the policy learns; 0 while nothing is known |
+/// | `hedgerow.probability` | gauge | | the share of calls pending at the delay that are hedged, if the policy learns |
+/// | `hedgerow.budget.available` | gauge | | hedges that the budget would grant now, if there is one |
 ///
 /// The extra load is `hedgerow.hedges` over `hedgerow.calls`. An error rate of a target counts
 /// `failed` over `failed + won + discarded`: attempts that finished. Cancelled ones never finished
@@ -61,13 +61,16 @@ pub struct Metrics {
     state: State,
 }
 
-/// The gauges of what a policy has learned and saved up.
+/// The gauges of what a policy has learned and saved up, as far as it does either.
 struct State {
-    learner: Option<Arc<Learner>>,
-    budget: Option<Arc<dyn Budget>>,
+    learned: Option<Learned>,
+    saved: Option<(Arc<dyn Budget>, Gauge)>,
+}
+
+struct Learned {
+    learner: Arc<Learner>,
     delay: Gauge,
     probability: Gauge,
-    available: Gauge,
 }
 
 const RESULTS: [&str; 4] = ["accepted", "exhausted", "cancelled", "aborted"];
@@ -192,25 +195,28 @@ impl fmt::Debug for Metrics {
 impl State {
     fn new(policy: &SharedString, hedge: &Hedge) -> Self {
         let labels = || vec![named(policy)];
-        Self {
-            learner: hedge.policy().learner.clone(),
-            budget: hedge.policy().budget.clone(),
+        let learned = hedge.policy().learner.clone().map(|learner| Learned {
+            learner,
             delay: gauge!("hedgerow.delay", labels()),
             probability: gauge!("hedgerow.probability", labels()),
-            available: gauge!("hedgerow.budget.available", labels()),
-        }
+        });
+        let available = || gauge!("hedgerow.budget.available", labels());
+        let saved = hedge.policy().budget.clone().map(|budget| (budget, available()));
+        Self { learned, saved }
     }
 
     fn publish(&self) {
-        if let Some(learner) = &self.learner {
+        if let Some(Learned { learner, delay, probability }) = &self.learned {
             let plan = learner.plan();
-            if let Some(delay) = plan.delay {
-                self.delay.set(delay.as_secs_f64());
+            if let Some(planned) = plan.delay {
+                delay.set(planned.as_secs_f64());
             }
-            self.probability.set(plan.probability);
+            probability.set(plan.probability);
         }
-        if let Some(level) = self.budget.as_ref().and_then(|budget| budget.level()) {
-            self.available.set(level);
+        if let Some((budget, available)) = &self.saved
+            && let Some(level) = budget.level()
+        {
+            available.set(level);
         }
     }
 }
