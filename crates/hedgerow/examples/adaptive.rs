@@ -11,7 +11,7 @@ use tokio::time::{Instant, sleep};
 /// 5 to 10 ms, and 200 ms more for one attempt in fifty; all of it `factor` times as long.
 async fn serve(attempt: Attempt, call: u32, factor: u32) -> Result<(), ()> {
     let mixed = (call * 3 + attempt.number() * 7 + 1).wrapping_mul(0x9E37_79B9);
-    let stalls = (mixed >> 8) % 50 == 0;
+    let stalls = (mixed >> 8).is_multiple_of(50);
     let millis = 5 + (mixed >> 20) % 6 + if stalls { 200 } else { 0 };
     sleep(Duration::from_millis(u64::from(millis * factor))).await;
     Ok(())

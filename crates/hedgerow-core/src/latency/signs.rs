@@ -91,7 +91,7 @@ impl Signs {
         }
         let found = places(&curve).is_some_and(|now| change.is_of_scale(now));
         if !found {
-            change.since = Box::new(estimate.seen().clone());
+            *change.since = estimate.seen().clone();
         }
         found
     }

@@ -14,7 +14,7 @@ use crate::clock::{Clock, Time};
 use crate::span::SpanMode;
 
 impl Hedge {
-    /// When the next attempt is due: a [`Delay`], a [`Duration`], or a list with one delay per
+    /// When the next attempt is due: a [`Delay`](crate::Delay), a [`Duration`](std::time::Duration), or a list with one delay per
     /// hedge whose last entry repeats.
     pub fn delay(mut self, schedule: impl Into<Schedule>) -> Self {
         self.policy.learner = None;
