@@ -22,6 +22,8 @@ pub trait Contender: 'static {
     /// Whether it hedges any call that is slower than a fixed delay, as the micro cases and the
     /// behaviour checks need it.
     const FIXED_DELAY: bool = true;
+    /// Whether it takes part in the micro cases in which nothing is hedged.
+    const STEADY: bool = Self::FIXED_DELAY;
     /// Whether it waits in real time where tokio's is paused, as in the behaviour checks.
     const REAL_TIME: bool = false;
     /// Whether it takes part in the open-loop runs.

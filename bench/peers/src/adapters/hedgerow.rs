@@ -10,9 +10,9 @@ use hedgerow::{Budget, Event, ExtraLoad, Hedge, Observer, Properties, RatioBudge
 
 use crate::contender::{Call, Contender, Kind};
 
-struct HedgeCall<O> {
-    operation: O,
-    hedge: Hedge,
+pub(super) struct HedgeCall<O> {
+    pub(super) operation: O,
+    pub(super) hedge: Hedge,
 }
 
 impl<O: Operation> Call for HedgeCall<O> {
@@ -71,6 +71,7 @@ impl Contender for Adaptive {
     const KIND: Kind = Kind::Library;
     const OURS: bool = true;
     const FIXED_DELAY: bool = false;
+    const STEADY: bool = true;
 
     fn build<O: Operation>(operation: O, _delay: Duration) -> impl Call {
         HedgeCall { operation, hedge: Hedge::adaptive() }

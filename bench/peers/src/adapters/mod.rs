@@ -5,6 +5,7 @@ mod baselines;
 mod by_hand;
 mod closures;
 mod hedgerow;
+mod observed;
 mod pipelines;
 mod seatbelt;
 mod tower;
@@ -33,6 +34,7 @@ pub fn visit(visitor: &mut impl Visitor) {
     wanted.visit::<hedgerow::OnRing>();
     wanted.visit::<hedgerow::Budgeted>();
     wanted.visit::<hedgerow::Adaptive>();
+    wanted.visit::<observed::Measured>();
     wanted.visit::<hedgerow::EveryOption>();
     wanted.visit::<pipelines::Seatbelt>();
     wanted.visit::<pipelines::TowerResilience>();

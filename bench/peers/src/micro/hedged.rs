@@ -33,7 +33,7 @@ impl Measure for Measurement {
         &["CPU ns ct", "CPU ns mt", "allocations", "bytes", "attempts"];
 
     fn admits<C: Contender>(&self) -> bool {
-        C::KIND.hedges()
+        C::FIXED_DELAY && C::KIND.hedges()
     }
 
     fn prepare<C: Contender>(&self) -> Box<dyn FnMut() -> Vec<f64>> {

@@ -38,7 +38,7 @@ impl Measure for Measurement {
         &["live B, one attempt", "live B, two attempts", "wall ns ct", "wall ns mt"];
 
     fn admits<C: Contender>(&self) -> bool {
-        true
+        C::FIXED_DELAY
     }
 
     fn prepare<C: Contender>(&self) -> Box<dyn FnMut() -> Vec<f64>> {

@@ -91,7 +91,7 @@ impl Lane {
 
 impl<M: Measure> Visitor for Case<M> {
     fn visit<C: Contender>(&mut self) {
-        if C::FIXED_DELAY && self.measure.admits::<C>() {
+        if self.measure.admits::<C>() {
             let round = self.measure.prepare::<C>();
             self.lanes.push(Lane { round, figures: Vec::new(), to_row: Row::of::<C> });
         }

@@ -44,7 +44,7 @@ impl<O: Operation> Measure for Measurement<O> {
         &["ns ct", "ns mt, 1 task", "2 tasks", "2 threads", "allocations", "bytes", "future B"];
 
     fn admits<C: Contender>(&self) -> bool {
-        true
+        C::STEADY
     }
 
     fn prepare<C: Contender>(&self) -> Box<dyn FnMut() -> Vec<f64>> {
