@@ -109,11 +109,11 @@ async fn count_hedged<O: Operation>(calls: u64, hedge: &Hedge, operation: O) -> 
 }
 
 /// Opens a stream whose only item is the outcome of the operation, and reads it.
-async fn count_streams<O>(calls: u64, delay: Duration, operation: O) -> Counted
+async fn count_streams<O>(calls: u64, hedge: &Hedge, operation: O) -> Counted
 where
     O: Operation<Attempt: Unpin>,
 {
-    let (hedge, operation) = (Hedge::after(delay).max_hedges(1), &operation);
+    let operation = &operation;
     let call = async |request| {
         let open = |_| ready(Ok(OneItem(Some(operation.start(request)))));
         let mut stream = hedge.stream(open).await?;
@@ -138,10 +138,6 @@ impl<A: Future<Output = Outcome> + Unpin> Stream for OneItem<A> {
 }
 
 /// An operation whose first attempts hang, for so many calls and those that warm up.
-fn hedge_wins(calls: u64) -> HedgeWins {
-    let requests = usize::try_from(WARM_UP + calls).expect("memory has room for them");
-    HedgeWins::new(requests)
-}
 
 /// Warms up, so that the runtime and the library have what they keep, then counts.
 async fn count<A: Future<Output = Outcome>>(calls: u64, call: impl Fn(u64) -> A) -> Counted {

@@ -64,8 +64,10 @@ pub struct Hedge {
     span: SpanMode,
     /// What the budget was made from, if it is one's own.
     load: Option<ExtraLoad>,
-    /// Derived from the rest.
+    /// Derived from the rest, as is the next one.
     path: Path,
+    /// Somebody wants to know how calls end that never have more than their primary.
+    told: bool,
     /// What the time of the learner and of the quiet is counted from: the first moment that either
     /// was told.
     epoch: Option<Arc<OnceLock<Instant>>>,
@@ -187,7 +189,7 @@ impl Hedge {
         }
         self.epoch.get_or_insert_default();
         self.keys = Some(Arc::new(Keys::new(learning.max_keys)));
-        self.bounded(load)
+        self.bounded(load).derived()
     }
 
     /// Why calls are hedged when they are, what that is predicted to bring, and why calls are not
@@ -221,6 +223,7 @@ impl Hedge {
             span: SpanMode::default(),
             load: None,
             path: Path::Tracked,
+            told: false,
             epoch,
             keys,
             abandoned,
@@ -238,6 +241,7 @@ impl Hedge {
             Some(observer) if observer.wants_all() => Path::Tracked,
             Some(_) => Path::Counted,
         };
+        self.told = self.policy.learner.is_some() || self.path == Path::Counted;
         self
     }
 
@@ -287,7 +291,7 @@ impl Hedge {
     /// Whether somebody wants to know how a call ends that never has more than its primary.
     #[inline]
     pub(crate) fn is_told(&self) -> bool {
-        self.policy.learner.is_some() || self.path == Path::Counted
+        self.told
     }
 
     /// Which way a call may take that wants nothing special.

@@ -8,14 +8,13 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use hedgerow_core::latency::Record;
 use hedgerow_core::{Delay, End, Verdict};
 use pin_project_lite::pin_project;
 
 use super::Work;
 use super::leave::{Abandoned, Ending, FirstPanic, discard_all};
 use super::race::{Parts, Race, clock_of};
-use super::rest::{Rest, RestProj, abandon, begin_race, count_at_once, tell};
+use super::rest::{Rest, RestProj, abandon, begin_race, tell, tell_at_once};
 use super::slots::Primary;
 use crate::attempt::Attempt;
 use crate::clock::Timer;
@@ -77,11 +76,12 @@ where
     pub(crate) fn new(policy: P, work: F, rules: R, extras: Option<Box<Extras>>) -> Self {
         let hedge: &Hedge = policy.borrow();
         let span = CallSpan::open(hedge.span_mode());
-        let path = if extras.is_none() && span.is_none() { hedge.path() } else { Path::Tracked };
-        let (primary, rest) = match path {
-            Path::Plain => (Primary::Ahead, None),
-            Path::Counted => (Primary::Ahead, Some(Rest::Counted)),
-            Path::Tracked => {
+        let (primary, rest) = match hedge.path() {
+            Path::Plain if extras.is_none() && span.is_none() => (Primary::Ahead, None),
+            Path::Counted if extras.is_none() && span.is_none() => {
+                (Primary::Ahead, Some(Rest::Counted))
+            }
+            _ => {
                 let race = Race::new(hedge, extras, span);
                 (Primary::Absent, Some(Rest::Racing { race }))
             }
@@ -261,11 +261,8 @@ where
     fn at_once(self: Pin<&mut Self>) {
         let this = self.project();
         let hedge: &Hedge = (*this.policy).borrow();
-        if let Some(learner) = hedge.learner() {
-            learner.record(Record::Finished(Duration::ZERO));
-        }
-        if this.rest.is_some() {
-            count_at_once(hedge, this.rest);
+        if hedge.is_told() {
+            tell_at_once(hedge, this.rest);
         }
     }
 

@@ -104,15 +104,18 @@ where
     }
 }
 
-/// The primary of a counted call answered at its first poll.
-#[cold]
-pub(super) fn count_at_once<Fut, R>(policy: &Hedge, mut rest: Pin<&mut Option<Rest<Fut, R>>>)
+/// Tells whoever wants to know that the primary answered at its first poll.
+#[inline(never)]
+pub(super) fn tell_at_once<Fut, R>(policy: &Hedge, mut rest: Pin<&mut Option<Rest<Fut, R>>>)
 where
     Fut: Work,
     R: Rules<Fut::Value, Fut::Error>,
 {
-    rest.set(None);
+    if let Some(learner) = policy.learner() {
+        learner.record(Record::Finished(Duration::ZERO));
+    }
     if let Some(observer) = &policy.policy().observer {
+        rest.set(None);
         observer.alone(End::Won, Duration::ZERO);
     }
 }

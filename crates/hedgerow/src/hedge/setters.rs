@@ -19,7 +19,7 @@ impl Hedge {
     pub fn delay(mut self, schedule: impl Into<Schedule>) -> Self {
         self.policy.learner = None;
         self.policy.schedule = schedule.into();
-        self
+        self.derived()
     }
 
     /// How many attempts beyond the primary may start: 0 (no hedging) to 10.
