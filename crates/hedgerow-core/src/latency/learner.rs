@@ -343,9 +343,8 @@ impl Learner {
             Rule::Target(target) => {
                 let beyond = 1.0 - target.share();
                 let solved = (weight * beyond >= BEYOND)
-                    .then(|| Reissue::solve(curve, target.share(), load))
-                    .flatten()
-                    .map(|best| best.surer(curve, target.share(), load));
+                    .then(|| Reissue::best(curve, target.share(), load))
+                    .flatten();
                 Some(match solved {
                     Some(reissue) => Plan {
                         delay: Some(nanos_to_duration(reissue.delay)),

@@ -43,9 +43,9 @@ impl Prediction {
         })
     }
 
-    /// Whether the percentile is to fall at all.
+    /// Whether the percentile is to fall at all: by more than what one bucket cannot tell.
     pub fn gains(&self) -> bool {
-        self.with < self.without
+        self.with < self.without.mul_f64(1.0 - 1.0 / 32.0)
     }
 }
 

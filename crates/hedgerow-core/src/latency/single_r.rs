@@ -7,6 +7,11 @@ use super::curve::{Curve, edges};
 const LATER: f64 = 0.02;
 /// A hedge is worth it where it makes the target share end so much sooner.
 const GAIN: f64 = 0.1;
+/// Less than this is what one bucket cannot tell.
+const LEAST_GAIN: f64 = 1.0 / 32.0;
+/// What is aimed at where the load cannot bring the target down: stalls that are more frequent than
+/// it can pay for.
+const LOWER_TARGETS: [f64; 4] = [0.98, 0.95, 0.90, 0.75];
 
 /// A hedge that starts `delay` after its primary with probability `probability`.
 ///
@@ -34,6 +39,44 @@ impl Reissue {
         let plan = Plan { curve, allowed, load };
         let best = plan.best_edges(without)?;
         (best.reached < without).then_some(best)
+    }
+
+    /// What to do for the `target` share of calls with hedges for at most `load` of them: the
+    /// [surest](Reissue::surer) of the best reissues, if hedging brings the target down by a tenth.
+    /// Where the load cannot do that, it is spent on the highest lower percentile for which it can;
+    /// `None` if there is none, and nothing to be gained for the target either.
+    ///
+    /// ```
+    /// use hedgerow_core::latency::{BUCKETS, Bucket, Curve, Reissue};
+    ///
+    /// // One call in eight stalls for a second, exactly: p99 is a second, whatever 5 % can do.
+    /// let mut done = Box::new([0.0; BUCKETS]);
+    /// done[Bucket::of_nanos(5_000_000).index()] = 8_800.0;
+    /// done[Bucket::of_nanos(1_000_000_000).index()] = 1_200.0;
+    /// let curve = Curve::new(&done, &Box::new([0.0; BUCKETS]));
+    /// let plan = Reissue::best(&curve, 0.99, 0.05).expect("p90 can be brought down");
+    /// assert!(plan.delay < 10e6 && plan.reached < 20e6);
+    /// ```
+    pub fn best(curve: &Curve, target: f64, load: f64) -> Option<Self> {
+        let solve = |target: f64| {
+            let without = curve.exceeded_with(1.0 - target)?;
+            let best = Self::solve(curve, target, load)?;
+            Some((best, 1.0 - best.reached / without))
+        };
+        let (aimed_at, gain) = match solve(target) {
+            Some(solved) => solved,
+            // The curve says nothing of the target: what it says of others is less.
+            None if curve.lowest() > 1.0 - target => return None,
+            None => (Self { delay: 0.0, probability: 0.0, reached: 0.0 }, 0.0),
+        };
+        if gain >= GAIN {
+            return Some(aimed_at.surer(curve, target, load));
+        }
+        let lower = LOWER_TARGETS.into_iter().filter(|lower| *lower < target).find_map(|lower| {
+            let (best, gain) = solve(lower)?;
+            (gain >= GAIN).then(|| best.surer(curve, lower, load))
+        });
+        lower.or_else(|| (gain >= LEAST_GAIN).then_some(aimed_at))
     }
 
     /// The surest reissue among those that are hardly worse than this one, which solves the same:
