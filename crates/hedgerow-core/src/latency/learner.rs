@@ -149,7 +149,7 @@ impl Learner {
         (won, delay.map(|delay| self.clamp(delay)))
     }
 
-    /// The same delay, asked for a call that is not to be hedged anyway: nothing is counted.
+    /// The same delay, asked where nothing is to be counted.
     pub(crate) fn planned(&self, draw: u64) -> Option<Duration> {
         let plan = self.plan();
         let delay = if self.won_coin(draw) { plan.delay } else { plan.backstop };
