@@ -76,7 +76,12 @@ impl Hedge {
     pub fn max_keys(self, keys: u32) -> Self {
         let max_keys = literal(MaxKeys::new(keys));
         match self.learner().map(Learner::learning) {
-            Some(learning) => self.learning(Learning { max_keys, ..learning }),
+            Some(learning) => {
+                let budget = self.policy.budget.clone();
+                let mut hedge = self.learning(Learning { max_keys, ..learning });
+                hedge.policy.budget = budget;
+                hedge
+            }
             None => self,
         }
     }
