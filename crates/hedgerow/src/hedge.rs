@@ -3,6 +3,7 @@
 mod keyed;
 
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -15,6 +16,10 @@ use hedgerow_core::{
 use crate::abandoned::Abandoned;
 use crate::clock::{Clock, Time};
 use crate::span::SpanMode;
+
+/// A call on the fast path tells when it began only when there is something to decide. Those that
+/// had begun by the first moment that is told have their place in time, too.
+const BEFORE: Duration = Duration::from_secs(86_400);
 
 /// A hedging policy: when to start another attempt, how many, and what to do with the losers.
 ///
@@ -62,8 +67,8 @@ pub struct Hedge {
     span: SpanMode,
     /// Derived from the rest: a call may take the fast path.
     plain: bool,
-    /// What the time of the learner and of the quiet is counted from: the first moment that either
-    /// was told.
+    /// What the time of the learner and of the quiet is counted from: [`BEFORE`] the first moment
+    /// that either was told.
     epoch: Option<Arc<OnceLock<Instant>>>,
     /// What is learned apart; there if anything is learned.
     keys: Option<Arc<Keys>>,
@@ -307,8 +312,10 @@ impl Hedge {
         self.policy.observer = Some(match self.policy.observer.take() {
             None => observer,
             Some(earlier) => Arc::new(move |event: &Event| {
-                earlier.event(event);
+                // The later one is told whatever the earlier one does.
+                let told = catch_unwind(AssertUnwindSafe(|| earlier.event(event)));
                 observer.event(event);
+                told.unwrap_or_else(|panic| resume_unwind(panic));
             }),
         });
         self.derived()
@@ -418,7 +425,8 @@ impl Hedge {
     /// The moment as the learner and the quiet count it, for all clones alike.
     fn policy_time(&self, now: Instant) -> Moment {
         let Some(epoch) = &self.epoch else { return Moment::ZERO };
-        Moment::from(now.saturating_duration_since(*epoch.get_or_init(|| now)))
+        let first = || now.checked_sub(BEFORE).unwrap_or(now);
+        Moment::from(now.saturating_duration_since(*epoch.get_or_init(first)))
     }
 
     /// When a call that began at this instant did, for the policy's quiet, if it has one.

@@ -245,6 +245,11 @@ impl Call {
         self.decision
     }
 
+    /// Whether the call has ended, losers and all.
+    pub fn is_over(&self) -> bool {
+        self.phase == Phase::Over
+    }
+
     /// Whether this attempt started and has not ended.
     pub fn is_running(&self, attempt: u8) -> bool {
         self.roster.is_running(attempt)

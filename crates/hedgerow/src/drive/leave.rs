@@ -184,10 +184,13 @@ where
         }
         let winner = this.outcome.take().zip(this.call.decision());
         let culprit = this.polling.take();
-        panics.catch(|| match why {
-            Abandoned::Panicked => this.call.abort(policy, culprit, now),
-            Abandoned::Dropped => this.call.dropped(policy, now),
-        });
+        // Where an observer panics, the rest is told all the same: each panic costs one event.
+        while !this.call.is_over() {
+            panics.catch(|| match why {
+                Abandoned::Panicked => this.call.abort(policy, culprit, now),
+                Abandoned::Dropped => this.call.dropped(policy, now),
+            });
+        }
         let mut failures = std::mem::take(this.failures);
         if let Some((outcome, Decision::Accepted(attempt))) = winner {
             failures.push(Failure::new(attempt, now, Ok(outcome)));
