@@ -260,6 +260,12 @@ impl Call {
         self.trace.started_at(attempt)
     }
 
+    /// Whether the end of this attempt was told, if the call is observed or logged. Never before it
+    /// has ended, and not if it goes on without the call.
+    pub fn end_told(&self, attempt: u8) -> bool {
+        self.trace.end_told(attempt)
+    }
+
     /// How many attempts started.
     pub fn started_attempts(&self) -> u8 {
         self.roster.started()

@@ -78,9 +78,10 @@ where
                 continue;
             }
             if hedge.policy().losers == Losers::Detach {
-                // An attempt that panics just now has its end told with the panic.
-                let panics = *this.polling == Some(number);
-                let Some(observer) = hedge.policy().observer.as_ref().filter(|_| !panics) else {
+                // An attempt that panics just now has its end told with the panic; one over whose
+                // end an observer panicked has had it told.
+                let over = *this.polling == Some(number) || this.call.end_told(number);
+                let Some(observer) = hedge.policy().observer.as_ref().filter(|_| !over) else {
                     continue;
                 };
                 let late = Late {

@@ -272,3 +272,29 @@ fn a_spawned_attempt_whose_destructor_panics_keeps_its_outcome_from_nobody() {
     assert_eq!(panicked.expect_err("it panics").downcast_ref(), Some(&"destructor"));
     assert_eq!(*lock(&seen), [Ok(7)]);
 }
+
+/// With the panic at its start, and with one over its victory: there is nothing that goes on.
+#[test]
+fn an_attempt_that_an_observer_panics_over_is_not_let_go() {
+    for panics_at in ["start", "win"] {
+        let (events, seen) = (Events::default(), Events::default());
+        let own = seen.observer();
+        let panicking = move |event: &Event| {
+            own.event(event);
+            assert_eq!(seen.count(panics_at), 0, "observer");
+        };
+        let hedge = Hedge::abandoning().observer(Arc::new(panicking)).observer(events.observer());
+        let kept = Kept::default();
+        let call = hedge.call(|_| async { Ok::<_, ()>(1) }).spawned_on(Arc::new(kept.clone()));
+        let panicked = catch_unwind(AssertUnwindSafe(|| {
+            let mut call = Box::pin(call.into_future());
+            let _ = poll_once(call.as_mut());
+            for mut task in lock(&kept.0).split_off(0) {
+                let _ = poll_once(task.as_mut());
+            }
+            let _ = poll_once(call.as_mut());
+        }));
+        assert!(panicked.is_err());
+        assert_eq!((events.count("end(0"), events.count("over")), (1, 1), "{panics_at}");
+    }
+}
