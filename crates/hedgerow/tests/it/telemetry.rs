@@ -76,7 +76,7 @@ impl Recorded {
         for value in self.values(name, labels) {
             match value {
                 DebugValue::Histogram(recorded) => {
-                    samples.extend(recorded.iter().map(|sample| sample.into_inner()))
+                    samples.extend(recorded.iter().map(|sample| sample.into_inner()));
                 }
                 other => panic!("{name} is no histogram: {other:?}"),
             }
