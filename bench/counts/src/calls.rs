@@ -98,10 +98,6 @@ impl Kind {
     }
 }
 
-fn hedge_wins(calls: u64) -> HedgeWins {
-    HedgeWins::new(usize::try_from(WARM_UP + calls).expect("memory has room for them"))
-}
-
 async fn count_hedged<O: Operation>(calls: u64, hedge: &Hedge, operation: O) -> Counted {
     let operation = &operation;
     let call = |request| hedge.call(move |_| operation.start(request));
@@ -109,11 +105,11 @@ async fn count_hedged<O: Operation>(calls: u64, hedge: &Hedge, operation: O) -> 
 }
 
 /// Opens a stream whose only item is the outcome of the operation, and reads it.
-async fn count_streams<O>(calls: u64, delay: Duration, operation: O) -> Counted
+async fn count_streams<O>(calls: u64, hedge: &Hedge, operation: O) -> Counted
 where
     O: Operation<Attempt: Unpin>,
 {
-    let (hedge, operation) = (Hedge::after(delay).max_hedges(1), &operation);
+    let operation = &operation;
     let call = async |request| {
         let open = |_| ready(Ok(OneItem(Some(operation.start(request)))));
         let mut stream = hedge.stream(open).await?;
