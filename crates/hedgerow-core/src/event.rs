@@ -1,6 +1,7 @@
 //! What happens in a call, told as it happens.
 
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -161,13 +162,12 @@ pub trait Observer: Send + Sync {
     fn alone(&self, _end: End, _took: Duration) {}
 }
 
-/// Two observers, told in turn.
+/// Two observers, told in turn: the second one also if the first one panics.
 pub struct Both(pub Arc<dyn Observer>, pub Arc<dyn Observer>);
 
 impl Observer for Both {
     fn event(&self, event: &Event) {
-        self.0.event(event);
-        self.1.event(event);
+        self.each(|observer| observer.event(event));
     }
 
     fn wants_all(&self) -> bool {
@@ -175,8 +175,15 @@ impl Observer for Both {
     }
 
     fn alone(&self, end: End, took: Duration) {
-        self.0.alone(end, took);
-        self.1.alone(end, took);
+        self.each(|observer| observer.alone(end, took));
+    }
+}
+
+impl Both {
+    fn each(&self, tell: impl Fn(&dyn Observer)) {
+        let told = catch_unwind(AssertUnwindSafe(|| tell(&*self.0)));
+        tell(&*self.1);
+        told.unwrap_or_else(|panic| resume_unwind(panic));
     }
 }
 

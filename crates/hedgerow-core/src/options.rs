@@ -164,10 +164,11 @@ impl Policy {
     pub fn delay(&self, hedge: u8, draw: u64) -> Delay {
         match &self.learner {
             None => self.schedule.delay(hedge),
-            Some(learner) => match learner.delay(draw).1 {
-                Some(delay) => Delay::After(delay),
-                None => Delay::OnFailure,
-            },
+            Some(learner) => {
+                // Why a call has no delay is counted once, whatever may follow its first hedge.
+                let delay = if hedge > 1 { learner.planned(draw) } else { learner.delay(draw).1 };
+                delay.map_or(Delay::OnFailure, Delay::After)
+            }
         }
     }
 

@@ -31,6 +31,7 @@ impl Quiet {
     /// How long it is quiet after a [`Pushback::Stop`], which names no time.
     pub const AFTER_STOP: Duration = Duration::from_secs(1);
     /// No quiet is longer, whatever was asked for: one broken header must not end hedging for good.
+    /// A call that is asked for a longer one does not wait for it: it starts no more hedges.
     pub const LONGEST: Duration = Duration::from_secs(600);
 
     /// A target asked for quiet at this moment. Of several that did, the one that asked for the

@@ -30,7 +30,9 @@ pub enum OutcomeKind {
 pub enum Pushback {
     /// No more hedges of this call.
     Stop,
-    /// No hedge before this time has passed. Zero asks for nothing.
+    /// No hedge before this time has passed. Zero asks for nothing; more than ten minutes
+    /// ([`Quiet::LONGEST`](crate::Quiet::LONGEST)) is [`Stop`](Pushback::Stop) to this call, and
+    /// ten minutes of quiet to later ones.
     For(Duration),
 }
 

@@ -341,3 +341,17 @@ fn impossible_numbers_of_keys_are_refused_by_name() {
     assert_eq!(MaxKeys::default().get(), 256);
     assert_eq!(MaxKeys::new(10_000).map(MaxKeys::get), Ok(10_000));
 }
+
+#[test]
+fn keys_of_keys_end_somewhere() {
+    let all = parent(P99);
+    let keys = Keys::new(MaxKeys::new(2).unwrap());
+    let mut levels = vec![Arc::clone(&all)];
+    for _ in 0..100 {
+        let next = keys.child(levels.last().unwrap(), Scope::Key, "next");
+        levels.push(next);
+    }
+    levels.dedup_by(|one, other| Arc::ptr_eq(one, other));
+    assert_eq!(levels.len(), 1 + Keys::DEEPEST);
+    assert!(levels.last().unwrap().is_young(), "it learns as any other");
+}

@@ -358,3 +358,21 @@ fn the_learner_is_deterministic() {
     };
     assert_eq!(run(), run());
 }
+
+#[test]
+fn what_is_explained_is_within_the_bounds_as_what_is_done_is() {
+    let millis = |low, high, initial| {
+        let learning = Learning {
+            min: ms(low),
+            max: ms(high),
+            initial: Some(ms(initial)),
+            ..Learning::default()
+        };
+        let learner = Learner::new(learning);
+        assert_eq!(learner.explain().plan, learner.plan());
+        assert_eq!(learner.delay(0).1, learner.plan().delay);
+        learner.plan().delay
+    };
+    assert_eq!(millis(1.0, 20.0, 100.0), Some(ms(20.0)));
+    assert_eq!(millis(5.0, 20.0, 1.0), Some(ms(5.0)));
+}

@@ -18,6 +18,10 @@ use crate::abandoned::Abandoned;
 use crate::clock::Time;
 use crate::span::SpanMode;
 
+/// A call on the fast path tells when it began only when there is something to decide. Those that
+/// had begun by the first moment that is told have their place in time, too.
+const BEFORE: Duration = Duration::from_secs(86_400);
+
 /// A hedging policy: when to start another attempt, how many, and what to do with the losers.
 ///
 /// Plain data without type parameters: keep one per dependency, share it by reference or clone it
@@ -68,8 +72,8 @@ pub struct Hedge {
     path: Path,
     /// Somebody wants to know how calls end that never have more than their primary.
     told: bool,
-    /// What the time of the learner and of the quiet is counted from: the first moment that either
-    /// was told.
+    /// What the time of the learner and of the quiet is counted from: [`BEFORE`] the first moment
+    /// that either was told.
     epoch: Option<Arc<OnceLock<Instant>>>,
     /// What is learned apart; there if anything is learned.
     keys: Option<Arc<Keys>>,
@@ -253,7 +257,8 @@ impl Hedge {
     /// The moment as the learner and the quiet count it, for all clones alike.
     fn policy_time(&self, now: Instant) -> Moment {
         let Some(epoch) = &self.epoch else { return Moment::ZERO };
-        Moment::from(now.saturating_duration_since(*epoch.get_or_init(|| now)))
+        let first = || now.checked_sub(BEFORE).unwrap_or(now);
+        Moment::from(now.saturating_duration_since(*epoch.get_or_init(first)))
     }
 
     /// When a call that began at this instant did, for the policy's quiet, if it has one.

@@ -50,7 +50,8 @@ impl Call {
         self.refuse(policy, gate, now);
     }
 
-    /// A target asked for quiet. An outcome that decides tells later calls alone.
+    /// A target asked for quiet. An outcome that decides tells later calls alone. A call does not
+    /// wait for longer than any policy is quiet: nobody may be left who would end it.
     pub(super) fn push_back(
         &mut self,
         policy: &Policy,
@@ -62,6 +63,7 @@ impl Call {
         match pushback {
             _ if decides => {}
             Pushback::Stop => self.bar(Gate::Pushback, now),
+            Pushback::For(quiet) if quiet > Quiet::LONGEST => self.bar(Gate::Pushback, now),
             Pushback::For(quiet) => self.quiet_until = self.quiet_until.max(now.after(quiet)),
         }
     }

@@ -247,6 +247,11 @@ impl Call {
         self.decision
     }
 
+    /// Whether the call has ended, losers and all.
+    pub fn is_over(&self) -> bool {
+        self.phase == Phase::Over
+    }
+
     /// Whether this attempt started and has not ended.
     pub fn is_running(&self, attempt: u8) -> bool {
         self.roster.is_running(attempt)
@@ -255,6 +260,12 @@ impl Call {
     /// When this attempt started, if it did and the call is observed or logged.
     pub fn started_at(&self, attempt: u8) -> Option<Moment> {
         self.trace.started_at(attempt)
+    }
+
+    /// Whether the end of this attempt was told, if the call is observed or logged. Never before it
+    /// has ended, and not if it goes on without the call.
+    pub fn end_told(&self, attempt: u8) -> bool {
+        self.trace.end_told(attempt)
     }
 
     /// How many attempts started.

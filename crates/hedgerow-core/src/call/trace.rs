@@ -18,6 +18,8 @@ pub(super) struct Trace(Option<Box<Watched>>);
 struct Watched {
     call: u64,
     starts: Vec<Moment>,
+    /// The attempts whose end was told, a bit each.
+    ended: u16,
     log: Option<Vec<Event>>,
 }
 
@@ -31,7 +33,12 @@ impl Trace {
             Some(_) => NEXT_CALL.fetch_add(1, Ordering::Relaxed),
             None => 0,
         };
-        Self(Some(Box::new(Watched { call, starts: Vec::new(), log: log.then(Vec::new) })))
+        Self(Some(Box::new(Watched {
+            call,
+            starts: Vec::new(),
+            ended: 0,
+            log: log.then(Vec::new),
+        })))
     }
 
     pub(super) fn id(&self) -> u64 {
@@ -40,6 +47,11 @@ impl Trace {
 
     pub(super) fn started_at(&self, attempt: u8) -> Option<Moment> {
         self.0.as_ref()?.starts.get(usize::from(attempt)).copied()
+    }
+
+    /// Whether the attempt's end was told; an observer may have panicked over it.
+    pub(super) fn end_told(&self, attempt: u8) -> bool {
+        self.0.as_ref().is_some_and(|watched| watched.ended & (1 << attempt) != 0)
     }
 
     /// How long the attempt has run; nobody asks where nobody watches.
@@ -67,8 +79,10 @@ impl Trace {
 
 impl Watched {
     fn tell(&mut self, policy: &Policy, attempt: Option<u8>, at: Moment, kind: EventKind) {
-        if let EventKind::Started { .. } = kind {
-            self.starts.push(at);
+        match (kind, attempt) {
+            (EventKind::Started { .. }, _) => self.starts.push(at),
+            (EventKind::Ended { .. }, Some(attempt)) => self.ended |= 1 << attempt,
+            _ => {}
         }
         let event = Event::new(self.call, attempt, at, kind);
         if let Some(log) = &mut self.log {

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use super::learner::Learner;
-use super::parent::Scope;
+use super::parent::{Scope, depth};
 use crate::invalid::InvalidOption;
 
 /// How many keys are told apart at most: 1 to 10,000; 256 unless said otherwise.
@@ -90,6 +90,9 @@ struct Entry {
 impl Keys {
     /// Longer names, in bytes, are not told apart: their calls are only the parent's.
     pub const LONGEST: usize = 1_024;
+    /// Keys of keys beyond so many levels are not told apart either: a learner holds all those above
+    /// it, so that a program which narrows its policy at each call would have no bound.
+    pub const DEEPEST: usize = 8;
 
     /// Knows no key yet.
     pub fn new(most: MaxKeys) -> Self {
@@ -97,7 +100,8 @@ impl Keys {
     }
 
     /// The learner of this key below `parent`: the one that is known, or a new one. The parent
-    /// itself if the name is longer than [`LONGEST`](Keys::LONGEST).
+    /// itself if the name is longer than [`LONGEST`](Keys::LONGEST), or if it is
+    /// [`DEEPEST`](Keys::DEEPEST) levels below the whole policy's already.
     pub fn child(&self, parent: &Arc<Learner>, scope: Scope, name: &str) -> Arc<Learner> {
         if name.len() > Self::LONGEST {
             return Arc::clone(parent);
@@ -109,6 +113,9 @@ impl Keys {
             return learner;
         }
         drop(known);
+        if depth(parent) >= Self::DEEPEST {
+            return Arc::clone(parent);
+        }
         // Whatever takes long, or is the last to hold a learner, is outside of the lock.
         let new = Arc::new(Learner::child_of(parent, scope));
         let name: Arc<str> = Arc::from(name);

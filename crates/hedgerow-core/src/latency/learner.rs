@@ -55,7 +55,7 @@ const PROBE: f64 = 1.0 / 20.0;
 /// [`Scope`] says.
 pub struct Learner {
     learning: Learning,
-    parent: Option<Parent>,
+    pub(super) parent: Option<Parent>,
     recorder: Recorder,
     plan: AtomicU64,
     slow: AtomicBool,
@@ -102,9 +102,16 @@ impl Learner {
         self.learning
     }
 
-    /// What is decided: by itself, or by its parent while it is young.
+    /// What is in force: decided by itself, or by its parent while it is young, within the bounds
+    /// of what it was made with.
     #[inline]
     pub fn plan(&self) -> Plan {
+        self.decided().within(self.learning.min, self.learning.max)
+    }
+
+    /// The same before it is bounded.
+    #[inline]
+    pub(super) fn decided(&self) -> Plan {
         let own = self.plan.load(Ordering::Relaxed);
         match &self.parent {
             None => Plan::unpack(own),
@@ -143,23 +150,18 @@ impl Learner {
         if delay.is_none() {
             self.refused(if plan.delay.is_none() { Gate::Cold } else { Gate::Probability });
         }
-        (won, delay.map(|delay| self.clamp(delay)))
+        (won, delay)
     }
 
-    /// The same delay, asked for a call that is not to be hedged anyway: nothing is counted.
+    /// The same delay, asked where nothing is to be counted.
     pub(crate) fn planned(&self, draw: u64) -> Option<Duration> {
         let plan = self.plan();
-        let delay = if self.won_coin(draw) { plan.delay } else { plan.backstop };
-        delay.map(|delay| self.clamp(delay))
+        if chance(draw) < plan.probability { plan.delay } else { plan.backstop }
     }
 
     /// Whether this call won the coin.
     pub fn won_coin(&self, draw: u64) -> bool {
-        chance(draw) < self.plan().probability
-    }
-
-    fn clamp(&self, delay: Duration) -> Duration {
-        delay.min(self.learning.max).max(self.learning.min)
+        chance(draw) < self.decided().probability
     }
 
     /// Why a call with this draw that is still pending at its delay is not to be hedged; `None` if
@@ -221,8 +223,6 @@ impl Learner {
             Rule::Percentile(_) => Percentile::P99,
         };
         let plan = self.plan();
-        let clamp = |delay: Option<Duration>| delay.map(|delay| self.clamp(delay));
-        let plan = Plan { delay: clamp(plan.delay), backstop: clamp(plan.backstop), ..plan };
         let known = weight * (1.0 - percentile.share()) >= BEYOND;
         known.then(|| Prediction::of(curve, &plan, percentile, self.learning.load)).flatten()
     }

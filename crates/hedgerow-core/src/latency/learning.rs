@@ -88,9 +88,9 @@ pub struct Explanation {
     /// What the plan is predicted to bring; `None` while too little is known. It speaks of the
     /// backend as it was without the hedges, and of hedges that are as quick as primaries.
     pub prediction: Option<Prediction>,
-    /// How often each gate spoke against a hedge: `cold` and `probability` for every call that was
-    /// pending at all, the others for those that were when a hedge was due or earned by a failure,
-    /// once a call. Gates that never did are left out.
+    /// How often each gate spoke against a hedge: `cold` and `probability` for every call that its
+    /// primary did not answer at once, the others for those that were pending when a hedge was due,
+    /// or had earned one by a failure; each once a call. Gates that never did are left out.
     pub refused: Vec<(Gate, u64)>,
 }
 

@@ -27,13 +27,18 @@ pub(super) struct Parent {
     pub(super) scope: Scope,
 }
 
+/// How many learners are above this one.
+pub(super) fn depth(learner: &Learner) -> usize {
+    std::iter::successors(learner.parent.as_ref(), |parent| parent.learner.parent.as_ref()).count()
+}
+
 impl Parent {
     /// What is in force for a child whose own plan is in this word.
     pub(super) fn plan(&self, own: u64) -> Plan {
         match self.scope {
-            _ if own == Plan::FOLLOWS => self.learner.plan(),
+            _ if own == Plan::FOLLOWS => self.learner.decided(),
             Scope::Key => Plan::unpack(own),
-            Scope::Server => for_server(Plan::unpack(own), self.learner.plan()),
+            Scope::Server => for_server(Plan::unpack(own), self.learner.decided()),
         }
     }
 

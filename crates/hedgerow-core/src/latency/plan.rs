@@ -25,6 +25,14 @@ impl Plan {
     const NONE: u64 = 0xFFFF;
     const CERTAIN: u64 = 0xFFFF;
 
+    /// The same, with no delay shorter than `min` or longer than `max`.
+    #[inline]
+    pub(super) fn within(self, min: Duration, max: Duration) -> Self {
+        let within = |delay: Duration| delay.min(max).max(min);
+        let (delay, backstop) = (self.delay.map(within), self.backstop.map(within));
+        Self { delay, backstop, ..self }
+    }
+
     /// Delay as a float of nanoseconds (32 bits), probability (16), backstop as a bucket (16).
     #[expect(
         clippy::cast_possible_truncation,

@@ -51,7 +51,8 @@ where
 
     /// Which outcomes say that their target wants fewer requests; see [`Pushback`]. Until then, or
     /// for the rest of the call, no hedge starts: one that is due or that a failure has earned
-    /// waits, if the deadline lets it, and is refused otherwise (gate `pushback`). Later calls of a
+    /// waits, if that takes ten minutes at most and the deadline lets it, and is refused otherwise
+    /// (gate `pushback`). Later calls of a
     /// policy that is [`quiet_after_pushback`](crate::Hedge::quiet_after_pushback) keep quiet,
     /// too.
     ///

@@ -80,8 +80,9 @@ where
             this.attempts.push(attempt.clone());
         }
         let policy = parts.hedge.policy();
-        this.call.started(policy, now);
+        // Also a panic of the observer ends it: there is nothing yet that could go on.
         *this.polling = Some(number);
+        this.call.started(policy, now);
         match action {
             NextAction::Repeat => match caught(policy.panics, || (parts.work)(attempt)) {
                 Ok(work) if number == 0 => {

@@ -78,9 +78,10 @@ where
                 continue;
             }
             if hedge.policy().losers == Losers::Detach {
-                // An attempt that panics just now has its end told with the panic.
-                let panics = *this.polling == Some(number);
-                let Some(observer) = hedge.policy().observer.as_ref().filter(|_| !panics) else {
+                // An attempt that panics just now has its end told with the panic; one over whose
+                // end an observer panicked has had it told.
+                let over = *this.polling == Some(number) || this.call.end_told(number);
+                let Some(observer) = hedge.policy().observer.as_ref().filter(|_| !over) else {
                     continue;
                 };
                 let late = Late {
@@ -184,10 +185,13 @@ where
         }
         let winner = this.outcome.take().zip(this.call.decision());
         let culprit = this.polling.take();
-        panics.catch(|| match why {
-            Abandoned::Panicked => this.call.abort(policy, culprit, now),
-            Abandoned::Dropped => this.call.dropped(policy, now),
-        });
+        // Where an observer panics, the rest is told all the same: each panic costs one event.
+        while !this.call.is_over() {
+            panics.catch(|| match why {
+                Abandoned::Panicked => this.call.abort(policy, culprit, now),
+                Abandoned::Dropped => this.call.dropped(policy, now),
+            });
+        }
         let mut failures = std::mem::take(this.failures);
         if let Some((outcome, Decision::Accepted(attempt))) = winner {
             failures.push(Failure::new(attempt, now, Ok(outcome)));

@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-use hedgerow_core::{Call, Delay, Losers, Moment, Step, Terms, Verdict};
+use hedgerow_core::{Call, Delay, Losers, Moment, Policy, Step, Terms, Verdict};
 use pin_project_lite::pin_project;
 use tokio_util::sync::WaitForCancellationFutureOwned;
 
@@ -120,9 +120,11 @@ where
 
     /// The timer of the first hedge has just ended: reading the clock would only say so again.
     /// Where another hedge may follow it is read all the same, as that one's delay counts from
-    /// when this one really starts.
+    /// when this one really starts; and where it matters how late the timer is, to a learned policy
+    /// (gate `late`) or to one that may be quiet.
     pub(super) fn timer_ended(self: Pin<&mut Self>, hedge: &Hedge, delay: Duration) {
-        if hedge.policy().max_hedges.get() == 1 {
+        let Policy { max_hedges, learner, quiet, .. } = hedge.policy();
+        if max_hedges.get() == 1 && learner.is_none() && quiet.is_none() {
             *self.project().scan = Scan::Due(Moment::from(delay));
         }
     }

@@ -158,7 +158,7 @@ where
             let (mine, its) = self.rules.abandoned.as_ref().map(Abandoned::ends).unzip();
             self.state = State::Running(outcome, mine);
             let span = CallSpan::current(self.rules.span);
-            let task = run(work, attempt, rules, sender, its, span);
+            let task = run(work, ToldLate(attempt), rules, sender, its, span);
             self.rules.spawner.spawn(Box::pin(task));
         }
         let State::Running(outcome, _) = &mut self.state else {
@@ -183,16 +183,16 @@ impl<Fut: Work, R: Rules<Fut::Value, Fut::Error>> Drop for SpawnedAttempt<Fut, R
                 // The task stops when it sees this, unless it is detached.
                 outcome.close();
                 if let Ok(caught) = outcome.try_recv() {
-                    let told = ToldLate(&self.attempt);
+                    let told = ToldLate(self.attempt.clone());
                     too_late(caught, &self.attempt, &self.rules);
                     drop(told);
                 } else if let Some(end) = end {
                     end.let_go();
                 }
             }
-            State::Ready(work) => drop((ToldLate(&self.attempt), work)),
+            State::Ready(work) => drop((ToldLate(self.attempt.clone()), work)),
             // Let go of after it gave its outcome, if rules panicked over that.
-            State::Over => drop(ToldLate(&self.attempt)),
+            State::Over => drop(ToldLate(self.attempt.clone())),
         }
     }
 }
@@ -204,9 +204,12 @@ impl<Fut: Work, R: Rules<Fut::Value, Fut::Error>> fmt::Debug for SpawnedAttempt<
 }
 
 /// The task of an attempt: ends with the work, or when nobody waits for it and it is not detached.
+///
+/// Nobody could be told of a panic that comes after the work, and whatever runs the task is not to
+/// suffer from it.
 async fn run<Fut, R>(
     work: Fut,
-    attempt: Attempt,
+    end: ToldLate,
     rules: SharedRules<R>,
     mut sender: oneshot::Sender<Caught<Fut::Value, Fut::Error>>,
     abandoned: Option<AttemptsEnd>,
@@ -215,7 +218,6 @@ async fn run<Fut, R>(
     Fut: Work,
     R: Rules<Fut::Value, Fut::Error>,
 {
-    let end = ToldLate(&attempt);
     let mut work = Box::pin(work);
     let mut caught = std::future::poll_fn(|cx| {
         if !rules.detach && sender.poll_closed(cx).is_ready() {
@@ -225,23 +227,36 @@ async fn run<Fut, R>(
     })
     .await;
     let dropped = catch_unwind(AssertUnwindSafe(|| drop(work)));
-    if let (Err(panic), Some(Ok(_))) = (dropped, &caught) {
-        caught = Some(Err(panic));
+    if let (Err(panic), Some(Ok(_))) = (dropped, &caught)
+        && let Some(lost) = caught.replace(Err(panic))
+    {
+        quietly(|| too_late(lost, &end.0, &rules));
     }
     if let Some(Err(caught)) = caught.map(|caught| sender.send(caught)) {
-        too_late(caught, &attempt, &rules);
+        quietly(|| too_late(caught, &end.0, &rules));
     }
-    drop(end);
+    quietly(|| drop(end));
     drop(abandoned);
 }
 
-/// Tells of the end of a detached attempt, also if its task is dropped before it has ended.
-struct ToldLate<'a>(&'a Attempt);
+fn quietly(step: impl FnOnce()) {
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(step)) {
+        // A payload's destructor may panic, too: let it be.
+        std::mem::forget(panic);
+    }
+}
 
-impl Drop for ToldLate<'_> {
+/// Tells of the end of a detached attempt, also if its task is dropped before it has ended.
+struct ToldLate(Attempt);
+
+impl Drop for ToldLate {
     fn drop(&mut self) {
-        if let Some(late) = self.0.shared().and_then(|shared| shared.late.get()) {
-            late.tell(self.0.hedge_number());
+        let Some(late) = self.0.shared().and_then(|shared| shared.late.get()) else { return };
+        let told = catch_unwind(AssertUnwindSafe(|| late.tell(self.0.hedge_number())));
+        if let Err(panic) = told
+            && !std::thread::panicking()
+        {
+            resume_unwind(panic);
         }
     }
 }

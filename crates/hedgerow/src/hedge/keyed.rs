@@ -32,7 +32,8 @@ impl Hedge {
     /// At most [`max_keys`](Hedge::max_keys) keys are known, whatever names come: the one that was
     /// asked for least recently gives way. Calls of a forgotten key go on, and so does a policy
     /// that somebody kept; who asks for it by name begins anew, as the whole policy's follower.
-    /// A name of more than 1,024 bytes is not told apart: its calls are the policy's.
+    /// A name of more than 1,024 bytes is not told apart: its calls are the policy's. Nor is a key
+    /// of a key of a key, more than eight levels below the policy.
     ///
     /// A key takes some 24 kB, and 8 kB more for each thread that makes calls of it. Asking for a
     /// known one costs a hash of its name and a clone of the policy, without allocating; where the
@@ -76,7 +77,12 @@ impl Hedge {
     pub fn max_keys(self, keys: u32) -> Self {
         let max_keys = literal(MaxKeys::new(keys));
         match self.learner().map(Learner::learning) {
-            Some(learning) => self.learning(Learning { max_keys, ..learning }),
+            Some(learning) => {
+                let (budget, load) = (self.policy.budget.clone(), self.load);
+                let mut hedge = self.learning(Learning { max_keys, ..learning });
+                (hedge.policy.budget, hedge.load) = (budget, load);
+                hedge
+            }
             None => self,
         }
     }

@@ -1,5 +1,6 @@
 //! G8, G9: every refusal is counted once a call, and told where a hedge was due or earned.
 
+use std::future::{IntoFuture, pending};
 use std::sync::Arc;
 
 use hedgerow::latency::{Learner, Learning};
@@ -10,7 +11,7 @@ use tokio::time::sleep;
 
 use crate::g_pushback::asks;
 use crate::h_generator::Next;
-use crate::support::{Answer, Events, Notes, err, ms, ok, work};
+use crate::support::{Answer, Events, Notes, both, err, ms, ok, poll_once, work};
 
 /// Learned already: hedge after 50 ms, of which the budget pays for nine.
 fn learned() -> (Hedge, Events) {
@@ -181,4 +182,39 @@ fn g08_late() {
     assert_eq!(call.step(&policy, late), Step::Wait { until: Moment::NEVER });
     assert_eq!(call.closed(), Some((Gate::Late, late)));
     assert_eq!(learner.explain().refused, [(Gate::Late, 1)]);
+}
+
+/// Also of a call that nobody watches and that has one hedge at most.
+#[tokio::test(start_paused = true)]
+async fn g08_late_off_the_race() {
+    let learning = Learning { initial: Some(ms(50)), ..Learning::default() };
+    for hedge in [Hedge::default(), Hedge::default().ring_timer()] {
+        let hedge = hedge.learning(learning).budget(Arc::new(Tokens::new(9)));
+        let mut starts = 0;
+        let work = |_| {
+            starts += 1;
+            pending::<Answer>()
+        };
+        let mut call = Box::pin(hedge.call(work).into_future());
+        assert!(poll_once(call.as_mut()).is_pending());
+        tokio::time::advance(ms(101)).await;
+        assert!(poll_once(call.as_mut()).is_pending());
+        drop(call);
+        assert_eq!(starts, 1);
+        assert_eq!(hedge.explain().unwrap().refused, [(Gate::Late, 1)]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn g08_cold_once_a_call_however_many_hedges_follow_failures() {
+    let (mut calls, budget) = (0, Arc::new(Tokens::new(99)));
+    for hedge in both(Hedge::adaptive().budget(budget).max_hedges(3)) {
+        for after in [5, 0] {
+            calls += 1;
+            let notes = Notes::new();
+            let script = [err(after, "p"), err(after, "h1"), err(after, "h2"), ok(after, "h3")];
+            assert_eq!(hedge.call(work(&notes, script)).await, Ok("h3"));
+            assert_eq!(hedge.explain().unwrap().refused, [(Gate::Cold, calls)]);
+        }
+    }
 }

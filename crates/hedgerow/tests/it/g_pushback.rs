@@ -220,3 +220,17 @@ async fn g01_spawned_attempts_push_back_like_others() {
     assert_eq!(call.await, Ok("a"));
     assert_eq!(notes.count("A2"), 0);
 }
+
+/// A header with a date in it, or in the wrong unit: nothing runs, so nobody would end the call.
+#[tokio::test(start_paused = true)]
+async fn g06_a_call_waits_for_ten_minutes_and_no_longer() {
+    let hedge = Hedge::default();
+    for (asked, told) in [
+        ("wait 600000", vec!["hedge(1,failure)@600000"]),
+        ("wait 600001", vec!["denied(1,pushback)@0"]),
+        ("wait 31536000000", vec!["denied(1,pushback)@0"]),
+    ] {
+        let script = [err(0, asked), ok(0, "b")];
+        assert_eq!(watch(hedge.clone(), Duration::MAX, script).await.0, told);
+    }
+}

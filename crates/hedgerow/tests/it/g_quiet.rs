@@ -43,6 +43,26 @@ async fn g05_later_calls_keep_quiet_and_then_hedge_again() {
     assert_eq!(hedged(&copy, false).await, "hedge(1,delay)@10");
 }
 
+/// Its time counts from before the policy's quiet was first asked for.
+#[tokio::test(start_paused = true)]
+async fn g05_a_call_that_is_older_than_all_quiet_asks_for_no_more() {
+    let hedge = Hedge::after(ms(900)).quiet_after_pushback(true);
+    let notes = Notes::new();
+    let old = async { hedge.call(work(&notes, [err(500, "wait 100")])).pushback(asks).await };
+    let young = async {
+        sleep(ms(450)).await;
+        let call = hedge.call(work(&notes, [ok(0, "wait 1")])).pushback(asks);
+        assert_eq!(call.await, Ok("wait 1"));
+        sleep(ms(149)).await;
+        assert_eq!(hedged(&hedge, true).await, "denied(1,pushback)@0", "at 599");
+        sleep(ms(1)).await;
+        assert_eq!(hedged(&hedge, true).await, "hedge(1,failure)@0", "at 600");
+    };
+    let _ = tokio::time::timeout(ms(600), async { tokio::join!(old, young) }).await;
+    assert_eq!(notes.at(), 600);
+    assert_eq!(notes.count("A1 starts"), 1, "of the young one's test alone");
+}
+
 #[tokio::test(start_paused = true)]
 async fn g05_its_end_is_not_part_of_the_quiet() {
     let hedge = Hedge::after(ms(10)).quiet_after_pushback(true);

@@ -1,9 +1,11 @@
 //! Calls of a key: learned apart, under the policy they share.
 
 use std::ptr;
+use std::sync::Arc;
 
 use hedgerow::latency::{Learning, Percentile, Rule};
-use hedgerow::{Attempt, Gate, Hedge};
+use hedgerow::testing::Tokens;
+use hedgerow::{Attempt, Budget, Gate, Hedge};
 use tokio::time::{Instant, sleep};
 
 use crate::support::{both, ms};
@@ -132,6 +134,13 @@ async fn a_new_bound_or_load_forgets_the_keys() {
     let learner = |hedge: &Hedge| ptr::from_ref(hedge.learner().unwrap());
     assert_ne!(learner(&other.key("a")), learner(&key));
     assert_eq!(learner(&hedge.key("a")), learner(&key));
+}
+
+#[test]
+fn a_new_bound_keeps_the_budget() {
+    let shared: Arc<dyn Budget> = Arc::new(Tokens::new(1));
+    let hedge = Hedge::adaptive().budget(Arc::clone(&shared)).max_keys(9);
+    assert!(Arc::ptr_eq(hedge.policy().budget.as_ref().unwrap(), &shared));
 }
 
 #[test]

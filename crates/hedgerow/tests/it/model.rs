@@ -155,6 +155,7 @@ impl Model<'_> {
         let script = self.scenario.scripts().get(usize::from(number));
         match script.and_then(|script| script.pushback).filter(|_| outcome != Scripted::Panic) {
             Some(Pushback::Stop) => self.stop(true),
+            Some(Pushback::For(quiet)) if quiet.as_secs_f64() > 600.0 => self.stop(true),
             Some(Pushback::For(quiet)) => {
                 self.quiet_until = self.quiet_until.max(self.now.after(quiet));
             }
@@ -207,9 +208,6 @@ impl Model<'_> {
                 break;
             }
             if self.now < self.quiet_until {
-                if self.quiet_until.is_never() {
-                    self.deny();
-                }
                 break;
             }
             if !self.granted() {

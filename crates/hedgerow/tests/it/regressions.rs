@@ -1,18 +1,19 @@
 //! What once broke, each as small as it can be shown.
 
 use std::cell::RefCell;
+use std::fmt;
 use std::future::{IntoFuture, pending};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Waker};
 
 use hedgerow::testing::ManualExecutor;
 use hedgerow::{
-    Clock, Delay, Discarded, Event, Gate, Hedge, Losers, ManualClock, Properties, RejectedHedge,
-    Spawner,
+    Clock, Delay, Discarded, End, Event, EventKind, Gate, Hedge, Losers, ManualClock, Properties,
+    RejectedHedge, Spawner, Task,
 };
 
-use crate::support::ms;
+use crate::support::{Events, Notes, caught, lock, ms, never, ok, poll_once, work};
 
 /// A value whose destructor looks at the properties that hold it.
 struct Nosy(Properties);
@@ -123,13 +124,13 @@ async fn a_panic_of_the_delay_function_ends_the_call_for_good() {
 
 #[test]
 fn a_detached_attempt_whose_task_is_dropped_has_ended() {
-    let ends = Arc::new(std::sync::Mutex::new((0, 0)));
+    let ends = Arc::new(Mutex::new((0, 0)));
     let seen = Arc::clone(&ends);
     let observer = move |event: &Event| {
         let mut seen = seen.lock().expect("no panic under it");
         match event.kind {
-            hedgerow::EventKind::Started { .. } => seen.0 += 1,
-            hedgerow::EventKind::Ended { .. } => seen.1 += 1,
+            EventKind::Started { .. } => seen.0 += 1,
+            EventKind::Ended { .. } => seen.1 += 1,
             _ => {}
         }
     };
@@ -166,4 +167,133 @@ fn a_task_that_runs_its_own_executor_keeps_its_wake() {
     })));
     executor.run();
     assert_eq!(executor.alive(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_observer_that_panics_keeps_nothing_from_another_one() {
+    for panics_at in ["start", "hedge", "end", "win", "stop", "over", ""] {
+        let (events, seen) = (Events::default(), Events::default());
+        let own = seen.observer();
+        let panicking = move |event: &Event| {
+            own.event(event);
+            let panics = seen.text().last().is_some_and(|line| line.starts_with(panics_at));
+            assert!(!panics, "observer");
+        };
+        let hedge = Hedge::after(ms(5)).observer(Arc::new(panicking)).observer(events.observer());
+        let notes = Notes::new();
+        let answer = caught(hedge.call(work(&notes, [never(), ok(20, "b")]))).await;
+        assert_eq!(answer, Err("observer".to_owned()), "{panics_at}");
+        let started = events.count("start") + events.count("hedge");
+        assert_eq!((events.count("end"), events.count("over")), (started, 1), "{panics_at}");
+    }
+}
+
+/// Keeps tasks for whoever polls or drops them.
+#[derive(Clone, Default)]
+struct Kept(Arc<Mutex<Vec<Task>>>);
+
+impl fmt::Debug for Kept {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Kept")
+    }
+}
+
+impl Spawner for Kept {
+    fn spawn(&self, task: Task) {
+        lock(&self.0).push(task);
+    }
+}
+
+#[test]
+fn a_detached_attempt_whose_task_never_ran_has_ended_when_that_is_dropped() {
+    let (clock, events, kept) = (ManualClock::new(), Events::default(), Kept::default());
+    let hedge = Hedge::abandoning().delay(ms(5)).observer(events.observer());
+    let hedge = hedge.clock(Arc::new(clock.clone()));
+    let call = hedge.call(|_| async { Ok::<_, ()>(1) }).spawned_on(Arc::new(kept.clone()));
+    let mut call = Box::pin(call.into_future());
+    assert!(poll_once(call.as_mut()).is_pending());
+    clock.advance(ms(5));
+    assert!(poll_once(call.as_mut()).is_pending());
+    let hedges = lock(&kept.0).pop();
+    assert!(poll_once(hedges.expect("it has a task").as_mut()).is_ready());
+    assert!(poll_once(call.as_mut()).is_ready());
+    assert_eq!(events.count("end(0"), 0);
+    lock(&kept.0).clear();
+    assert_eq!(events.count("end(0,discarded"), 1);
+}
+
+#[test]
+fn a_panic_after_the_work_is_not_that_of_whatever_runs_the_task() {
+    let (clock, kept) = (ManualClock::new(), Kept::default());
+    let late = |event: &Event| {
+        assert!(!matches!(event.kind, EventKind::Ended { end: End::Discarded, .. }), "observer");
+    };
+    let hedge = Hedge::abandoning().delay(ms(5)).observer(Arc::new(late));
+    let hedge = hedge.clock(Arc::new(clock.clone())).max_abandoned(9);
+    let call = hedge.call(|_| async { Ok::<_, ()>(1) }).on_discard(|_| panic!("discard"));
+    let mut call = Box::pin(call.spawned_on(Arc::new(kept.clone())).into_future());
+    assert!(poll_once(call.as_mut()).is_pending());
+    clock.advance(ms(5));
+    assert!(poll_once(call.as_mut()).is_pending());
+    let [mut primarys, mut hedges] =
+        <[Task; 2]>::try_from(lock(&kept.0).split_off(0)).ok().unwrap();
+    assert!(poll_once(hedges.as_mut()).is_ready());
+    assert!(poll_once(call.as_mut()).is_ready());
+    assert_eq!(hedge.abandoned(), Some(1));
+    assert!(poll_once(primarys.as_mut()).is_ready());
+    assert_eq!(hedge.abandoned(), Some(0));
+}
+
+/// What it returned is discarded: nobody will see it.
+#[test]
+fn a_spawned_attempt_whose_destructor_panics_keeps_its_outcome_from_nobody() {
+    struct Panics;
+    impl Drop for Panics {
+        fn drop(&mut self) {
+            panic!("destructor");
+        }
+    }
+    let (kept, seen) = (Kept::default(), Arc::new(Mutex::new(vec![])));
+    let (hedge, discards) = (Hedge::default(), Arc::clone(&seen));
+    let work = |_| {
+        let panics = Panics;
+        std::future::poll_fn(move |_| {
+            let _kept = &panics;
+            std::task::Poll::Ready(Ok::<_, ()>(7))
+        })
+    };
+    let call = hedge.call(work).on_discard(move |lost| lock(&discards).push(lost.outcome));
+    let mut call = Box::pin(call.spawned_on(Arc::new(kept.clone())).into_future());
+    assert!(poll_once(call.as_mut()).is_pending());
+    let task = lock(&kept.0).pop();
+    assert!(poll_once(task.expect("it has one").as_mut()).is_ready());
+    let panicked = catch_unwind(AssertUnwindSafe(|| poll_once(call.as_mut()).is_ready()));
+    assert_eq!(panicked.expect_err("it panics").downcast_ref(), Some(&"destructor"));
+    assert_eq!(*lock(&seen), [Ok(7)]);
+}
+
+/// With the panic at its start, and with one over its victory: there is nothing that goes on.
+#[test]
+fn an_attempt_that_an_observer_panics_over_is_not_let_go() {
+    for panics_at in ["start", "win"] {
+        let (events, seen) = (Events::default(), Events::default());
+        let own = seen.observer();
+        let panicking = move |event: &Event| {
+            own.event(event);
+            assert_eq!(seen.count(panics_at), 0, "observer");
+        };
+        let hedge = Hedge::abandoning().observer(Arc::new(panicking)).observer(events.observer());
+        let kept = Kept::default();
+        let call = hedge.call(|_| async { Ok::<_, ()>(1) }).spawned_on(Arc::new(kept.clone()));
+        let panicked = catch_unwind(AssertUnwindSafe(|| {
+            let mut call = Box::pin(call.into_future());
+            let _ = poll_once(call.as_mut());
+            for mut task in lock(&kept.0).split_off(0) {
+                let _ = poll_once(task.as_mut());
+            }
+            let _ = poll_once(call.as_mut());
+        }));
+        assert!(panicked.is_err());
+        assert_eq!((events.count("end(0"), events.count("over")), (1, 1), "{panics_at}");
+    }
 }
