@@ -2,6 +2,8 @@
 
 use std::io::{self, Write};
 
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
 use super::result::{Answer, Figures, Policy};
 
 /// How much of a name is shown.
@@ -87,7 +89,7 @@ pub(super) fn write(out: &mut impl Write, answer: &Answer) -> io::Result<()> {
     for Table { caption, heads, rows } in tables(answer) {
         writeln!(out, "\n{caption}")?;
         let names = rows.iter().filter_map(|row| row.first());
-        let width = names.map(|name| short(name).chars().count()).max().unwrap_or(0).max(6);
+        let width = names.map(|name| short(name).width()).max().unwrap_or(0).max(6);
         let heads = heads.into_iter().map(str::to_owned).collect();
         [heads].iter().chain(&rows).try_for_each(|row| line(out, row, width))?;
     }
@@ -101,7 +103,7 @@ fn line(out: &mut impl Write, row: &[String], width: usize) -> io::Result<()> {
         match index {
             0 => {
                 let name = short(cell);
-                write!(out, "  {name}{:pad$}", "", pad = width - name.chars().count())?;
+                write!(out, "  {name}{:pad$}", "", pad = width.saturating_sub(name.width()))?;
             }
             2..=8 => write!(out, " {cell:>8}")?,
             _ if index == last => write!(out, "  {cell}")?,
@@ -126,10 +128,15 @@ fn percent(share: f64) -> String {
 
 /// A name that fits its column.
 fn short(name: &str) -> String {
-    if name.chars().count() <= NAME {
+    if name.width() <= NAME {
         return name.to_owned();
     }
-    name.chars().take(NAME - 1).collect::<String>() + "…"
+    let mut width = 0;
+    let fits = |c: &char| {
+        width += c.width().unwrap_or(0);
+        width < NAME
+    };
+    name.chars().take_while(fits).collect::<String>() + "…"
 }
 
 /// Without what would move the cursor.
@@ -145,7 +152,9 @@ mod tests {
     fn names_stay_in_their_column() {
         assert_eq!(short("d = 10"), "d = 10");
         assert_eq!(plain("a\nb"), "a\u{fffd}b");
-        assert_eq!(short(&"x".repeat(41)).chars().count(), NAME);
+        assert_eq!(short(&"x".repeat(41)).width(), NAME);
+        // Wide characters take two places; 19 of them and the dots leave one empty.
+        assert_eq!(short(&"日".repeat(21)), "日".repeat(19) + "…");
     }
 
     #[test]
