@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::result::{Answer, Figures, Policy};
+use crate::output::is_unseen;
 
 /// How much of a name is shown.
 const NAME: usize = 40;
@@ -139,9 +140,9 @@ fn short(name: &str) -> String {
     name.chars().take_while(fits).collect::<String>() + "…"
 }
 
-/// Without what would move the cursor.
+/// Without what would move the cursor or turn the text around.
 fn plain(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+    text.chars().map(|c| if is_unseen(c) { '\u{fffd}' } else { c }).collect()
 }
 
 #[cfg(test)]
@@ -151,7 +152,7 @@ mod tests {
     #[test]
     fn names_stay_in_their_column() {
         assert_eq!(short("d = 10"), "d = 10");
-        assert_eq!(plain("a\nb"), "a\u{fffd}b");
+        assert_eq!(plain("a\nb\u{202e}"), "a\u{fffd}b\u{fffd}");
         assert_eq!(short(&"x".repeat(41)).width(), NAME);
         // Wide characters take two places; 19 of them and the dots leave one empty.
         assert_eq!(short(&"日".repeat(21)), "日".repeat(19) + "…");

@@ -240,7 +240,7 @@ fn a_mark_of_the_byte_order_changes_nothing() {
     for (name, text) in
         [("a.toml", "delay = \"5ms\""), ("a.json", r#"{"delay":"5ms"}"#), ("a.yaml", "delay: 5ms")]
     {
-        let path = file(&format!("check-mark-{name}"), &format!("\u{feff}{text}"));
+        let path = file(&format!("check-mark-{name}"), format!("\u{feff}{text}"));
         let Ran { status, out, err } = check(&path);
         assert_eq!((status, err.as_str()), (Some(0), ""), "{name}");
         assert!(out.contains("delay             5ms"), "{name}: {out}");
