@@ -262,7 +262,7 @@ fn pr_91_every_documented_key_is_accepted() {
         r#"{"id":"x","title":"x","group":"x","policy":{"delay":["50ms","immediately","on-failure"],
         "max_hedges":2,"failure_start":"launch-when-idle","exhausted":"last","losers":{"join":"50ms"},
         "rejected_hedge":"decide","hedge_rejections":true,"panics":"as-failure",
-        "max_extra_load":"5%"},"tokens":1,"idempotent":true,"cancel_at":"1s","attempts":[
+        "max_extra_load":"5%","span":"never"},"tokens":1,"idempotent":true,"cancel_at":"1s","attempts":[
         {"after":"1ms","outcome":"error","value":"x","cleanup":"1ms"},{"outcome":"never"},
         {"after":"1ms","outcome":"bad"},{"after":"1ms","outcome":"fatal"},
         {"after":"1ms","outcome":"rejected"},{"after":"1ms","outcome":"panic"}],

@@ -390,22 +390,3 @@ fn a_reader_who_leaves_is_no_failure() {
     let ran = ran(child.wait_with_output().unwrap());
     assert_eq!((ran.status, ran.err.as_str()), (Some(0), ""));
 }
-
-#[test]
-fn a_mark_of_the_byte_order_costs_no_line() {
-    let number = lines(2_000, |value| value.to_string());
-    let json = lines(2_000, |value| format!(r#"{{"ms":{value}}}"#));
-    let csv = format!("ms\n{number}");
-    for (args, text) in [
-        (&["--unit", "ms"][..], number),
-        (&["--unit", "ms", "--field", "ms"], json),
-        (&["--unit", "ms", "--column", "ms"], csv),
-    ] {
-        let marked = format!("\u{feff}{text}");
-        for input in [marked.clone().into_bytes(), gzip(&marked)] {
-            let Ran { status, out, err } = tune(args, input);
-            assert_eq!((status, err.as_str()), (Some(0), ""), "{args:?}");
-            assert!(out.contains("From 2000 latencies"), "{args:?}: {out}");
-        }
-    }
-}
