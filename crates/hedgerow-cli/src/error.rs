@@ -25,6 +25,7 @@ impl Error {
         match self {
             Self::Demo(error) => ExitCode::from(error.exit_code()),
             Self::Tune(error) => ExitCode::from(error.exit_code()),
+            Self::Report(error) if error.is_bad_input() => ExitCode::from(2),
             Self::Report(_) | Self::Output(_) => ExitCode::from(1),
         }
     }

@@ -38,6 +38,14 @@ fn is_stdin(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
+/// What some editors put before a text in UTF-8; it belongs to nobody.
+const MARK: &str = "\u{feff}";
+
+/// The text without such a mark.
+pub(crate) fn unmarked(text: &[u8]) -> &[u8] {
+    text.strip_prefix(MARK.as_bytes()).unwrap_or(text)
+}
+
 /// All of a file, or of standard input.
 pub(crate) fn text(path: &Path) -> io::Result<String> {
     let mut text = String::new();
@@ -47,7 +55,12 @@ pub(crate) fn text(path: &Path) -> io::Result<String> {
         File::open(path)?.take(LONGEST + 1).read_to_string(&mut text)
     };
     match read? as u64 {
-        ..=LONGEST => Ok(text),
+        ..=LONGEST => {
+            if text.starts_with(MARK) {
+                text.drain(..MARK.len());
+            }
+            Ok(text)
+        }
         _ => Err(io::Error::other("more than 256 MiB")),
     }
 }

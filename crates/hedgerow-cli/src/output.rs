@@ -67,3 +67,16 @@ pub(crate) fn answer(answer: &Answer) -> Result<ExitCode, Error> {
     written(writeln!(out, "{}", answer.text.trim_end()).and_then(|()| out.flush()))?;
     Ok(ExitCode::SUCCESS)
 }
+
+/// Whether a character has no shape of its own: a control character, an end of line, or one of
+/// Unicode's format characters, which turn text around or hide it.
+pub(crate) fn is_unseen(c: char) -> bool {
+    c.is_control()
+        || matches!(c,
+            '\u{ad}' | '\u{600}'..='\u{605}' | '\u{61c}' | '\u{6dd}' | '\u{70f}'
+            | '\u{890}' | '\u{891}' | '\u{8e2}' | '\u{180e}' | '\u{200b}'..='\u{200f}'
+            | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
+            | '\u{fff9}'..='\u{fffb}' | '\u{110bd}' | '\u{110cd}'
+            | '\u{13430}'..='\u{1343f}' | '\u{1bca0}'..='\u{1bca3}'
+            | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e007f}')
+}

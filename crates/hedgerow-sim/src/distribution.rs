@@ -74,10 +74,14 @@ impl Distribution {
     ///
     /// # Errors
     ///
-    /// Refuses a mean that is not positive and a negative deviation.
+    /// Refuses a mean that is not positive, and a deviation that is negative or more than 1e150 times
+    /// the mean.
     pub fn lognormal(mean: f64, sd: f64) -> Result<Self, InvalidOption> {
         let (mean, sd) = (positive("mean", mean)?, not_negative("sd", sd)?);
         let variance = (1.0 + (sd / mean).powi(2)).ln();
+        if !variance.is_finite() {
+            return Err(InvalidOption::new("sd", sd, "too far from the mean; use less"));
+        }
         Ok(Self(Shape::Lognormal { mu: mean.ln() - variance / 2.0, sigma: variance.sqrt() }))
     }
 
@@ -147,13 +151,16 @@ impl Distribution {
     ///
     /// # Errors
     ///
-    /// Refuses an empty list and weights that are not positive.
+    /// Refuses an empty list, weights that are not positive, and those whose sum is not finite.
     pub fn mixture(parts: &[(f64, Self)]) -> Result<Self, InvalidOption> {
         if parts.is_empty() {
             return Err(InvalidOption::new("parts", "[]", "give at least one part"));
         }
         parts.iter().try_for_each(|(weight, _)| positive("weight", *weight).map(drop))?;
         let whole: f64 = parts.iter().map(|(weight, _)| weight).sum();
+        if !whole.is_finite() {
+            return Err(InvalidOption::new("weight", whole, "the sum is too large; use less"));
+        }
         let mut up_to = 0.0;
         let part = |(weight, distribution): &(f64, Self)| {
             let chance = weight / whole;
@@ -310,6 +317,8 @@ mod tests {
             (Distribution::exponential(0.0), "mean"),
             (Distribution::lognormal(f64::NAN, 1.0), "mean"),
             (Distribution::lognormal(1.0, f64::INFINITY), "sd"),
+            (Distribution::lognormal(1e-100, 1e100), "sd"),
+            (Distribution::mixture(&[(1e308, one.clone()), (1e308, one.clone())]), "weight"),
             (Distribution::pareto(1.0, -2.0), "alpha"),
             (Distribution::tail(&[], 1.0), "points"),
             (Distribution::tail(&[(1.0, 0.9)], 1.0), "points"),

@@ -56,11 +56,31 @@ fn parse(format: Format, name: &str, text: &str) -> Result<Value, String> {
             let (line, column) = (error.line(), error.column());
             format!("{name}:{line}:{column}: not JSON: {error}")
         }),
+        Format::Yaml if is_too_deep(text) => {
+            Err(format!("{name}: not YAML: brackets in brackets, more than {DEEPEST} deep"))
+        }
         Format::Yaml => serde_norway::from_str(text).map_err(|error| {
             let place = error.location().map(|at| format!(":{}:{}", at.line(), at.column()));
             format!("{name}{}: not YAML: {error}", place.unwrap_or_default())
         }),
     }
+}
+
+/// Far more brackets than any file opens without closing them, quoted or not. The reader of YAML
+/// refuses a tenth of that, but only after it has taken minutes to find them all.
+const DEEPEST: usize = 1_000;
+
+/// Whether so many brackets are open at once.
+fn is_too_deep(text: &str) -> bool {
+    let open = text.bytes().scan(0_usize, |open, byte| {
+        match byte {
+            b'[' | b'{' => *open += 1,
+            b']' | b'}' => *open = open.saturating_sub(1),
+            _ => {}
+        }
+        Some(*open)
+    });
+    open.max().unwrap_or(0) > DEEPEST
 }
 
 /// The policy in the table `[hedge]`, or in the whole file.

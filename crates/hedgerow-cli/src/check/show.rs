@@ -62,7 +62,9 @@ pub(super) fn write(out: &mut impl Write, checked: &Checked) -> io::Result<()> {
         writeln!(out, "  - {sentence}")?;
     }
     if !checked.beside.is_empty() {
-        writeln!(out, "\nNot looked at: {}", checked.beside.join(", "))?;
+        let beside: Vec<_> =
+            checked.beside.iter().map(|key| key.escape_debug().to_string()).collect();
+        writeln!(out, "\nNot looked at: {}", beside.join(", "))?;
     }
     Ok(())
 }

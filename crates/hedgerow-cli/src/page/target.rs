@@ -22,8 +22,12 @@ pub(crate) struct Unwritable {
 }
 
 impl Target {
-    /// Makes sure that the file can be written, and leaves what is in it until there is a page.
-    pub(crate) fn new(path: &Path) -> Result<Self, Unwritable> {
+    /// Makes sure that the file can be written and is none of those that are read, and leaves what
+    /// is in it until there is a page.
+    pub(crate) fn new(path: &Path, read: &[PathBuf]) -> Result<Self, Unwritable> {
+        if let Some(error) = in_use(path, read) {
+            return Err(Unwritable { path: path.to_path_buf(), error });
+        }
         let made = OpenOptions::new().write(true).create_new(true).open(path);
         let is_idle = made.is_ok();
         let opened = match made {
@@ -44,6 +48,22 @@ impl Target {
         let written = fs::write(&self.path, page);
         self.is_idle &= written.is_err();
         written.map_err(|error| Unwritable { path: self.path.clone(), error })
+    }
+}
+
+/// Says so if a page at this path would replace a file that is read.
+fn in_use(path: &Path, read: &[PathBuf]) -> Option<io::Error> {
+    // What is no file, such as a terminal, is not lost by being written to.
+    let path = path.canonicalize().ok().filter(|path| path.is_file())?;
+    let is_it = |read: &PathBuf| read.canonicalize().is_ok_and(|read| read == path);
+    let remedy = "it is read from, and the page would replace it; name another file";
+    read.iter().any(is_it).then(|| io::Error::new(io::ErrorKind::InvalidInput, remedy))
+}
+
+impl Unwritable {
+    /// Whether it was named by mistake, whatever the state of the disk.
+    pub(crate) fn is_bad_input(&self) -> bool {
+        self.error.kind() == io::ErrorKind::InvalidInput
     }
 }
 

@@ -19,9 +19,9 @@ A scenario is a policy and a script of what its attempts would do, on one line:
 
   policy      delay, max_hedges, failure_start, exhausted, losers,
               rejected_hedge, hedge_rejections, panics, max_extra_load,
-              dry_run, span; what is left out has its default. Each line is a first call, with
-              an empty budget: max_extra_load or an adaptive delay denies every
-              hedge unless tokens says otherwise
+              dry_run, span; what is left out has its default. Each line is a first
+              call, with an empty budget: max_extra_load or an adaptive delay denies
+              every hedge unless tokens says otherwise
   attempts    what each attempt does; those past the list never end
     after     how long it runs
     outcome   ok, error (worth another attempt), bad (a value that is), fatal

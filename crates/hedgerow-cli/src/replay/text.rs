@@ -7,6 +7,7 @@ use unicode_width::UnicodeWidthStr;
 
 use super::case::Case;
 use super::expect::Difference;
+use crate::output::is_unseen;
 
 /// How many columns of an id and a title are shown.
 const HEADING: usize = 78;
@@ -70,19 +71,6 @@ fn escaped(json: &str) -> String {
         }
     }
     text
-}
-
-/// Whether a character has no shape of its own: a control character, an end of line, or one of
-/// Unicode's format characters, which turn text around or hide it.
-fn is_unseen(c: char) -> bool {
-    c.is_control()
-        || matches!(c,
-            '\u{ad}' | '\u{600}'..='\u{605}' | '\u{61c}' | '\u{6dd}' | '\u{70f}'
-            | '\u{890}' | '\u{891}' | '\u{8e2}' | '\u{180e}' | '\u{200b}'..='\u{200f}'
-            | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
-            | '\u{fff9}'..='\u{fffb}' | '\u{110bd}' | '\u{110cd}'
-            | '\u{13430}'..='\u{1343f}' | '\u{1bca0}'..='\u{1bca3}'
-            | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e007f}')
 }
 
 #[cfg(test)]

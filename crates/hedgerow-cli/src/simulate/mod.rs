@@ -34,7 +34,8 @@ pub(crate) fn run(args: &SimulateArgs) -> Result<ExitCode, Error> {
             return Ok(ExitCode::from(2));
         }
     };
-    let target = args.report.as_deref().map(Target::new).transpose()?;
+    let read = [std::slice::from_ref(&args.spec), &spec.files].concat();
+    let target = args.report.as_deref().map(|page| Target::new(page, &read)).transpose()?;
     let outcomes = outcomes(args, &spec);
     let answer = Answer::new(&spec, &outcomes);
     if let Some(target) = target {

@@ -1,6 +1,7 @@
 //! Distributions as a spec writes them.
 
-use std::path::Path;
+use std::cell::RefCell;
+use std::path::{Path, PathBuf};
 
 use hedgerow::config::{Fields, Value};
 use hedgerow::{ConfigError, InvalidOption, text};
@@ -53,6 +54,8 @@ pub(super) struct Kind<'a> {
     /// Durations, as opposed to plain numbers.
     pub(super) durations: bool,
     pub(super) folder: &'a Path,
+    /// Those that were read.
+    pub(super) files: &'a RefCell<Vec<PathBuf>>,
 }
 
 impl Kind<'_> {
@@ -182,7 +185,9 @@ impl Kind<'_> {
     }
 
     fn file(self, value: &Value, unit: Option<&str>) -> Result<Vec<f64>, ConfigError> {
-        let text = input::text(&self.folder.join(value.text()?))
+        let path = self.folder.join(value.text()?);
+        self.files.borrow_mut().push(path.clone());
+        let text = input::text(&path)
             .map_err(|error| value.refused(format!("cannot be read: {error}")))?;
         let mut values = Vec::new();
         for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {

@@ -1,5 +1,7 @@
 //! What is simulated, as a spec writes it.
 
+use std::cell::RefCell;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use hedgerow::config::{Fields, Value};
@@ -19,6 +21,8 @@ const MOST_RUNS: u32 = 1_000;
 pub(super) struct Spec {
     /// As it is written.
     pub(super) text: String,
+    /// The samples that it names.
+    pub(super) files: Vec<PathBuf>,
     pub(super) title: Option<String>,
     pub(super) seed: u64,
     pub(super) runs: u32,
@@ -91,7 +95,8 @@ impl Plan {
 /// Reads a spec, and tells all that is wrong with it.
 pub(super) fn read(source: &Source) -> Result<Spec, ConfigError> {
     let mut fields = Fields::new(&source.value)?;
-    let kind = |durations| Kind { durations, folder: &source.folder };
+    let files = RefCell::default();
+    let kind = |durations| Kind { durations, folder: &source.folder, files: &files };
     let title = fields.take("title", |value| value.text().map(str::to_owned));
     let seed = fields.take("seed", seed);
     let runs = fields.take("runs", |value| at_least_one(value, MOST_RUNS));
@@ -128,6 +133,7 @@ pub(super) fn read(source: &Source) -> Result<Spec, ConfigError> {
     plans.extend(compare);
     Ok(Spec {
         text: source.text.clone(),
+        files: files.into_inner(),
         title,
         seed: seed.unwrap_or(1),
         runs: runs.unwrap_or(1),
@@ -180,7 +186,7 @@ fn load(value: &Value, kind: Kind<'_>) -> Result<Load, ConfigError> {
     } else {
         take_step(value, &mut fields).map(|step| step.map(|step| vec![step]))
     };
-    let fan_out = fields.take("fan_out", |value| value.count(Load::MOST_FAN_OUT));
+    let fan_out = fields.take("fan_out", |value| at_least_one(value, Load::MOST_FAN_OUT));
     let grace = fields.take("grace", Value::duration);
     let steps = fields.finish(steps)?.unwrap_or_else(|| Err(value.refused("write steps")))?;
     let load = Load::new(arrivals.unwrap_or_default(), steps)?.fan_out(fan_out.unwrap_or(1))?;

@@ -2,7 +2,10 @@
 
 use std::io::{self, Write};
 
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
 use super::result::{Answer, Figures, Policy};
+use crate::output::is_unseen;
 
 /// How much of a name is shown.
 const NAME: usize = 40;
@@ -94,7 +97,7 @@ pub(super) fn write(out: &mut impl Write, answer: &Answer) -> io::Result<()> {
     for Table { caption, heads, rows } in tables(answer) {
         writeln!(out, "\n{caption}")?;
         let names = rows.iter().filter_map(|row| row.first());
-        let width = names.map(|name| short(name).chars().count()).max().unwrap_or(0).max(6);
+        let width = names.map(|name| short(name).width()).max().unwrap_or(0).max(6);
         let last_wide = if heads.contains(&LEARNED) { 9 } else { 8 };
         let heads = heads.into_iter().map(str::to_owned).collect();
         [heads].iter().chain(&rows).try_for_each(|row| line(out, row, width, last_wide))?;
@@ -109,7 +112,7 @@ fn line(out: &mut impl Write, row: &[String], width: usize, last_wide: usize) ->
         match index {
             0 => {
                 let name = short(cell);
-                write!(out, "  {name}{:pad$}", "", pad = width - name.chars().count())?;
+                write!(out, "  {name}{:pad$}", "", pad = width.saturating_sub(name.width()))?;
             }
             index if (2..=last_wide).contains(&index) => write!(out, " {cell:>8}")?,
             _ if index == last => write!(out, "  {cell}")?,
@@ -139,15 +142,20 @@ fn percent(share: f64) -> String {
 
 /// A name that fits its column.
 fn short(name: &str) -> String {
-    if name.chars().count() <= NAME {
+    if name.width() <= NAME {
         return name.to_owned();
     }
-    name.chars().take(NAME - 1).collect::<String>() + "…"
+    let mut width = 0;
+    let fits = |c: &char| {
+        width += c.width().unwrap_or(0);
+        width < NAME
+    };
+    name.chars().take_while(fits).collect::<String>() + "…"
 }
 
-/// Without what would move the cursor.
+/// Without what would move the cursor or turn the text around.
 fn plain(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+    text.chars().map(|c| if is_unseen(c) { '\u{fffd}' } else { c }).collect()
 }
 
 #[cfg(test)]
@@ -157,8 +165,10 @@ mod tests {
     #[test]
     fn names_stay_in_their_column() {
         assert_eq!(short("d = 10"), "d = 10");
-        assert_eq!(plain("a\nb"), "a\u{fffd}b");
-        assert_eq!(short(&"x".repeat(41)).chars().count(), NAME);
+        assert_eq!(plain("a\nb\u{202e}"), "a\u{fffd}b\u{fffd}");
+        assert_eq!(short(&"x".repeat(41)).width(), NAME);
+        // Wide characters take two places; 19 of them and the dots leave one empty.
+        assert_eq!(short(&"日".repeat(21)), "日".repeat(19) + "…");
     }
 
     #[test]

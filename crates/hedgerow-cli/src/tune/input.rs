@@ -8,6 +8,7 @@ use flate2::bufread::MultiGzDecoder;
 
 use super::error::Error;
 use super::progress::Progress;
+use crate::input::unmarked;
 
 /// The longest line that is read.
 pub(super) const LONGEST: usize = 1024 * 1024;
@@ -72,6 +73,7 @@ pub(super) fn paths(logs: &[PathBuf]) -> Vec<PathBuf> {
 fn peek(mut reader: Box<dyn Read>) -> io::Result<(Vec<u8>, Box<dyn BufRead>)> {
     let mut head = Vec::with_capacity(HEAD);
     reader.by_ref().take(HEAD as u64).read_to_end(&mut head)?;
+    let head = unmarked(&head).to_vec();
     let whole = Cursor::new(head.clone()).chain(reader);
     Ok((head, Box::new(BufReader::with_capacity(BUFFER, whole))))
 }

@@ -43,7 +43,7 @@ const USUAL_LOAD: f64 = 0.05;
 /// Reads the logs and writes the advice.
 pub(crate) fn run(args: &TuneArgs) -> Result<ExitCode, crate::error::Error> {
     let (format, backend) = (Format::new(args)?, backend(args)?);
-    let target = args.report.as_deref().map(Target::new).transpose()?;
+    let target = args.report.as_deref().map(|page| Target::new(page, &args.logs)).transpose()?;
     let pair_delay = args.pair.as_ref().map(|_| args.pair_delay);
     let gathered = Gathered::new(args.unit.or(format.unit()), pair_delay, args.seed);
     let mut reading = Reading { format: &format, gathered, failed: 0 };

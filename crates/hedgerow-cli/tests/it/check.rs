@@ -234,3 +234,32 @@ fn the_schema_takes_what_the_program_takes() {
     assert_eq!(known.len(), keys.len());
     assert!(keys.iter().all(|key| known.contains_key(*key)), "{keys:?}");
 }
+
+#[test]
+fn a_mark_of_the_byte_order_changes_nothing() {
+    for (name, text) in
+        [("a.toml", "delay = \"5ms\""), ("a.json", r#"{"delay":"5ms"}"#), ("a.yaml", "delay: 5ms")]
+    {
+        let path = file(&format!("check-mark-{name}"), format!("\u{feff}{text}"));
+        let Ran { status, out, err } = check(&path);
+        assert_eq!((status, err.as_str()), (Some(0), ""), "{name}");
+        assert!(out.contains("delay             5ms"), "{name}: {out}");
+    }
+    fine("\u{feff}{\"delay\":\"5ms\"}");
+}
+
+#[test]
+fn brackets_without_end_are_refused_before_they_take_minutes() {
+    for (open, close) in [("[", "]"), ("{a: ", "}")] {
+        let text = format!("a: {}1{}", open.repeat(200_000), close.repeat(200_000));
+        let Ran { status, err, .. } = check(&file("check-brackets.yaml", &text));
+        assert_eq!(status, Some(2), "{err}");
+        assert!(err.contains("more than 1000 deep"), "{err}");
+    }
+}
+
+#[test]
+fn what_is_beside_the_policy_cannot_move_the_cursor() {
+    let Ran { out, .. } = fine("\"\\u001b[31mred\" = 1\n[hedge]\n");
+    assert!(out.contains("Not looked at: \\u{1b}[31mred"), "{out}");
+}

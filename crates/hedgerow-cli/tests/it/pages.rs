@@ -176,3 +176,25 @@ fn is_text(text: &str) {
         assert!(known.iter().any(|name| entity.starts_with(name)), "{text}");
     }
 }
+
+#[test]
+fn a_page_never_replaces_what_is_read() {
+    let samples = "5ms\n7ms\n";
+    let data = file("report-samples.txt", samples);
+    let spec = "[load]\nrate = 1\nrequests = 1\n[latency]\nshape = \"samples\"\nfile = \"report-samples.txt\"\n";
+    let spec_file = file("report-spec.toml", spec);
+    let [data, spec_file] = [&data, &spec_file].map(|path| path.to_str().unwrap());
+    let other = data.replace("report-samples", "./report-samples");
+    for args in [
+        ["tune", "--report", data, data],
+        ["tune", "--report", &other, data],
+        ["simulate", "--report", spec_file, spec_file],
+        ["simulate", "--report", data, spec_file],
+    ] {
+        let ran = hedgerow(&args, "");
+        assert_eq!((ran.status, ran.out.as_str()), (Some(2), ""), "{args:?}: {}", ran.err);
+        assert!(ran.err.contains("it is read from"), "{args:?}: {}", ran.err);
+        assert_eq!(fs::read_to_string(data).unwrap(), samples, "{args:?}");
+        assert_eq!(fs::read_to_string(spec_file).unwrap(), spec, "{args:?}");
+    }
+}

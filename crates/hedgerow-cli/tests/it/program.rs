@@ -50,3 +50,16 @@ fn a_reader_who_leaves_before_the_help_is_no_failure() {
     let ran = abandoned(&["--help"]);
     assert_eq!((ran.status, ran.err.as_str()), (Some(0), ""));
 }
+
+#[test]
+fn a_mark_of_the_byte_order_costs_no_line() {
+    for (args, lines) in [
+        (&["tune", "--unit", "ms"][..], "5\n6\n"),
+        (&["tune", "--unit", "ms", "--field", "took"], "{\"took\":5}\n{\"took\":6}\n"),
+        (&["tune", "--unit", "ms", "--column", "took"], "took\n5\n6\n"),
+    ] {
+        let ran = hedgerow(args, format!("\u{feff}{lines}"));
+        assert_eq!((ran.status, ran.err.as_str()), (Some(0), ""), "{args:?}");
+        assert!(ran.out.contains("From 2 latencies"), "{args:?}: {}", ran.out);
+    }
+}

@@ -320,3 +320,9 @@ fn bad_input_counts_for_more_than_an_expectation_that_was_not_met() {
     assert_eq!(replay(&format!("{unmet}\n")).status, Some(1));
     assert_eq!(replay(&format!("{unmet}\nnonsense\n{GOOD}")).status, Some(2));
 }
+
+#[test]
+fn a_mark_of_the_byte_order_is_no_mistake() {
+    let Ran { status, err, .. } = replay(&format!("\u{feff}{GOOD}\n"));
+    assert_eq!((status, err.as_str()), (Some(0), ""));
+}

@@ -248,7 +248,7 @@ fn impossible_loads_are_refused_with_the_remedy() {
             "steps = [{ rate = 1, for = \"1s\", latency = { shape = \"pareto\", least = \"1ms\" } }]",
             ": load.steps[0].latency.alpha: missing",
         ),
-        ("rate = 1\nfor = \"1s\"\nfan_out = 0", ": load.fan_out = 0: use 1 to 10000"),
+        ("rate = 1\nfor = \"1s\"\nfan_out = 0", ": load.fan_out = 0: write a whole number"),
         (
             "rate = 1\nfor = \"1s\"\narrivals = \"poison\"",
             ": load.arrivals = \"poison\": did you mean poisson?",

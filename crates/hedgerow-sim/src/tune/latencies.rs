@@ -21,11 +21,20 @@ pub struct Latencies {
     min: u64,
     max: u64,
     zeros: u64,
+    /// What every latency is a multiple of: the resolution of the log's clock.
+    grain: u64,
 }
 
 impl Default for Latencies {
     fn default() -> Self {
-        Self { blocks: [const { None }; BLOCKS], count: 0, min: u64::MAX, max: 0, zeros: 0 }
+        Self {
+            blocks: [const { None }; BLOCKS],
+            count: 0,
+            min: u64::MAX,
+            max: 0,
+            zeros: 0,
+            grain: 0,
+        }
     }
 }
 
@@ -40,6 +49,7 @@ impl Latencies {
         self.min = self.min.min(nanos);
         self.max = self.max.max(nanos);
         self.zeros += u64::from(nanos == 0);
+        self.grain = common(self.grain, nanos);
     }
 
     /// How many there are.
@@ -58,7 +68,9 @@ impl Latencies {
     }
 
     /// The buckets that hold something, in order: lower edge, upper edge, count. The first begins
-    /// at the shortest latency and the last ends at the longest, so that a constant stays one.
+    /// at the shortest latency and the last ends at the longest, so that a constant stays one; one
+    /// that is too narrow for two readings of the log's clock has no width, because all of its calls
+    /// took the same time.
     pub(super) fn buckets(&self) -> impl Iterator<Item = (f64, f64, u64)> {
         let blocks = self.blocks.iter().enumerate();
         let counted = blocks.flat_map(|(block, counts)| {
@@ -67,6 +79,11 @@ impl Latencies {
         });
         counted.filter(|(.., count)| *count > 0).map(|(block, slot, count)| {
             let (lower, upper) = edges(block, slot);
+            let grain = self.grain.max(1);
+            let reading = lower.div_ceil(grain).saturating_mul(grain);
+            if upper - reading <= grain {
+                return (real(reading), real(reading), count);
+            }
             (real(lower.max(self.min)), real(upper.min(self.max)), count)
         })
     }
@@ -91,6 +108,20 @@ fn edges(block: usize, slot: usize) -> (u64, u64) {
     // The last bucket of all ends where 64 bits do.
     let upper = u128::from(mantissa + 1) << shift;
     (mantissa << shift, u64::try_from(upper).unwrap_or(u64::MAX))
+}
+
+/// The largest number of which both are multiples; 0 is one of every number.
+#[inline]
+fn common(grain: u64, nanos: u64) -> u64 {
+    // Soon nothing changes any more, and in a fine log nothing can.
+    if grain == 1 || grain > 0 && nanos.is_multiple_of(grain) {
+        return grain;
+    }
+    let (mut one, mut other) = (nanos, grain);
+    while other > 0 {
+        (one, other) = (other, one % other);
+    }
+    one
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a latency: 53 bits are far more than it has")]
@@ -124,5 +155,20 @@ mod tests {
         let buckets: Vec<_> = latencies.buckets().collect();
         assert_eq!(buckets, [(5e6, 5e6, 100)]);
         assert_eq!((latencies.count(), latencies.zeros(), latencies.max()), (100, 0, 5_000_000));
+    }
+
+    #[test]
+    fn readings_of_a_coarse_clock_stay_apart() {
+        let mut latencies = Latencies::default();
+        for nanos in [0, 3_000_000, 4_000_000, 700_000_000] {
+            latencies.record(nanos);
+        }
+        let edges: Vec<_> = latencies.buckets().map(|(lower, upper, _)| (lower, upper)).collect();
+        // At 700 ms a bucket is 2.1 ms wide and may hold two readings.
+        assert_eq!(edges[..3], [(0.0, 0.0), (3e6, 3e6), (4e6, 4e6)]);
+        assert!(edges[3].0 < edges[3].1, "{edges:?}");
+        for (one, other, wanted) in [(0, 0, 0), (0, 6, 6), (6, 0, 6), (6, 4, 2), (1, 7, 1)] {
+            assert_eq!(common(one, other), wanted);
+        }
     }
 }

@@ -273,3 +273,25 @@ fn the_same_question_has_the_same_answer() {
     assert!(first.contains("simulated: Some"), "{first}");
     assert!(first == answer(3, 1) && first != answer(1, 2));
 }
+
+#[test]
+fn the_load_is_that_of_a_coarse_log() {
+    // Four readings: 80 % of 1 ms, 15 % of 10, 4 % of 100, 1 % of 1,000 at most.
+    let mut latencies = Latencies::default();
+    for call in 0..100_000_u64 {
+        let ms = match call % 1_000 {
+            0..801 => 1,
+            801..951 => 10,
+            951..991 => 100,
+            _ => 1_000,
+        };
+        latencies.record(ms * 1_000_000);
+    }
+    let question =
+        Question { max_extra_load: Some(ExtraLoad::new(0.1).unwrap()), ..Question::default() };
+    let advice = tune(&latencies, None, &question);
+    let plan = advice.verdict.unwrap();
+    assert!(plan.delay >= 10e6, "{plan:?}");
+    near("extra load", plan.extra_load, 0.049 * plan.probability, 1e-9);
+    near("p50", advice.without.p50, 1e6, 1e-9);
+}
