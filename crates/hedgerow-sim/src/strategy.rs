@@ -121,7 +121,7 @@ impl Strategy {
     /// nothing is.
     #[inline]
     pub(crate) fn learned(&self, server: Option<u32>) -> Option<Duration> {
-        self.learner(server)?.plan().delay
+        self.learner(server)?.decided().delay
     }
 
     /// A call of this server's is over: whatever learns may look at what came. `nanos` counts from

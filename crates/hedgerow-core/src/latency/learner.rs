@@ -109,9 +109,9 @@ impl Learner {
         self.decided().within(self.learning.min, self.learning.max)
     }
 
-    /// The same before it is bounded.
+    /// The same before it is bounded: what the latencies call for.
     #[inline]
-    pub(super) fn decided(&self) -> Plan {
+    pub fn decided(&self) -> Plan {
         let own = self.plan.load(Ordering::Relaxed);
         match &self.parent {
             None => Plan::unpack(own),
