@@ -24,7 +24,7 @@ use crate::hedge::Hedge;
 /// ```
 ///
 /// A configuration that is refused never gets here, so the last good one stays in force:
-/// `handle.set(HedgeConfig::hedge(&read(file)?))`.
+/// `policy.set(config.hedge())`, where `config` is a `HedgeConfig` that was just read.
 #[derive(Clone, Debug)]
 pub struct PolicyHandle(Arc<RwLock<Arc<Hedge>>>);
 

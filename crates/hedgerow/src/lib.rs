@@ -30,11 +30,17 @@
 //!
 //! # The pieces
 //!
-//! * [`Hedge`] is the policy: plain data, kept and shared.
+//! * [`Hedge`] is the policy: plain data, kept and shared. [`Hedge::adaptive`] is the recommended
+//!   one: it learns when to hedge, and [`explain`](Hedge::explain)s why it did or did not;
+//!   [`Hedge::key`] learns apart what differs by nature.
+//! * [`PolicyHandle`] holds a policy that can be changed while calls are made through it;
+//!   `HedgeConfig` (feature `serde`) reads one from a file.
 //! * [`HedgedCall`] is one call before it is awaited: predicates, hooks, tokens, properties.
 //! * [`Rules`] is the typed part as a trait, for clients that keep theirs.
 //! * [`Attempt`] is what the work is told about itself.
 //! * [`Report`] is what [`settle`](HedgedCall::settle) resolves to.
+//! * `stream` (a feature) is for answers that come item by item, `telemetry` (features `metrics` and
+//!   `tracing`) tells the outside what calls do.
 //! * [`threads`] is all of that for work that blocks; it begins with [`Hedge::blocking`].
 //!
 //! The decisions are made by the pure engine of `hedgerow-core`; this crate waits, runs attempts
@@ -54,6 +60,9 @@
 //!   is 80 bytes smaller.
 //! * `serde`: policies from TOML, JSON or YAML (`HedgeConfig`).
 //! * `stream`: calls whose answer is a stream; its first item decides (`Hedge::stream`).
+//! * `metrics`: counters, histograms and gauges through the `metrics` facade
+//!   (`telemetry::Metrics`).
+//! * `tracing`: events (`telemetry::Traces`), and a span for each call ([`Hedge::span`]).
 //! * `test-util`: a manual clock, and scripted calls that show what a policy does with them
 //!   (`testing`).
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use hedgerow::config::{Fields, Value};
-use hedgerow::{ConfigError, HedgeConfig};
+use hedgerow::{ConfigError, HedgeConfig, InvalidOption};
 
 use crate::input;
 
@@ -83,6 +83,16 @@ fn is_too_deep(text: &str) -> bool {
     open.max().unwrap_or(0) > DEEPEST
 }
 
+/// A file in which nothing looks like a policy is told where one is looked for.
+fn where_to_look(error: ConfigError) -> ConfigError {
+    let unlike = |mistake: &InvalidOption| mistake.remedy().starts_with("unknown key; use ");
+    if !error.mistakes().iter().all(unlike) {
+        return error;
+    }
+    let remedy = "missing; write the policy in a table [hedge], or alone in a file";
+    InvalidOption::new("hedge", "", remedy).into()
+}
+
 /// The policy in the table `[hedge]`, or in the whole file.
 fn policy(name: &str, value: &Value) -> Result<Found, ConfigError> {
     let hedge = match value {
@@ -92,7 +102,7 @@ fn policy(name: &str, value: &Value) -> Result<Found, ConfigError> {
         _ => None,
     };
     let Some(entries) = hedge else {
-        let config = HedgeConfig::try_from(value)?;
+        let config = HedgeConfig::try_from(value).map_err(where_to_look)?;
         return Ok(Found { place: name.to_owned(), config, beside: Vec::new() });
     };
     // Others' keys are theirs; ours at the wrong place are a mistake.

@@ -16,8 +16,8 @@ const LEARNED: &str = "learned";
 /// What the columns mean, where there is room to say so.
 pub(super) const LEGEND: &str = "Latencies in milliseconds. extra: hedges for each call; won: the \
     share of the hedges that answered their call; in time: the share of the requests that were \
-    answered until the grace of their step was over; learned: the delay that was learned by then, its \
-    median; p99 to none: the p99 of each run over that of \
+    answered until the grace of their step was over; learned: the delay that was learned, on \
+    average over all calls; p99 to none: the p99 of each run over that of \
     the same run without hedging, its median and the worst.";
 
 /// The figures of a step, or of all steps, as text.

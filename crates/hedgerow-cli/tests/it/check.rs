@@ -105,6 +105,14 @@ fn pr_91_keys_at_the_wrong_place_are_refused() {
 }
 
 #[test]
+fn a_file_without_a_policy_is_told_where_one_is_looked_for() {
+    refused(
+        "[search]\nwords = 7\n",
+        &["stdin: hedge: missing; write the policy in a table [hedge], or alone in a file"],
+    );
+}
+
+#[test]
 fn pr_92_durations_need_units() {
     refused("delay = 100", &["stdin: delay = 100: a duration needs a unit"]);
     refused(r#"delay = "100""#, &["stdin: delay = \"100\": a duration needs a unit"]);

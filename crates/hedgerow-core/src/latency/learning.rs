@@ -118,7 +118,10 @@ impl fmt::Display for Explanation {
         if self.slow {
             f.write_str("; not now, because nearly all calls are slow")?;
         }
-        write!(f, "; {:.0} % of hedges win", self.win_rate * 100.0)?;
+        // Before one has lost nobody can tell whether any was sent.
+        if self.win_rate < 1.0 {
+            write!(f, "; {:.0} % of hedges win", self.win_rate * 100.0)?;
+        }
         if let Some(prediction) = &self.prediction {
             write!(f, "; {prediction}")?;
         }

@@ -96,6 +96,27 @@ where
     }
 
     /// What a hedge does instead of the same work; see [`NextAction`]. An `Err` ends the call.
+    ///
+    /// ```
+    /// use hedgerow::{NextAction, hedged};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() {
+    /// # async fn ask(region: &str) -> Result<String, String> {
+    /// #     if region == "near" { Err("down".to_owned()) } else { Ok(region.to_owned()) }
+    /// # }
+    /// let answer = hedged(|_| ask("near"))
+    ///     .max_hedges(2)
+    ///     .next_action(|next| match next.hedge_number() {
+    ///         1 => Ok(NextAction::Run(ask("far"))),
+    ///         _ => Ok(NextAction::Stop),
+    ///     })
+    ///     .await;
+    /// assert_eq!(answer, Ok("far".to_owned()));
+    /// # }
+    /// ```
+    ///
+    /// A closure that never says `Run` has to name the future that it does not have:
+    /// `NextAction::<NoAction<_, _>, _, _>::Repeat`.
     pub fn next_action<A, H>(self, next: H) -> HedgedCall<P, F, NextActionBy<R, H>>
     where
         H: FnMut(&NextHedge<'_>) -> Result<NextAction<A, Fut::Value, Fut::Error>, Fut::Error>,

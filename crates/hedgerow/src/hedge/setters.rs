@@ -131,7 +131,8 @@ impl Hedge {
     }
 
     /// Tells every event of every call; several observers are told in turn. An observed call
-    /// allocates and reads the clock.
+    /// allocates and reads the clock, unless the observer can do without most events
+    /// ([`Observer::wants_all`]).
     pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
         self.policy.observer = Some(match self.policy.observer.take() {
             None => observer,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use hedgerow_core::latency::Learner;
 
 use super::Hedge;
+use crate::clock::Time;
 
 impl Hedge {
     /// The same policy, going on with what `earlier` has come to know.
@@ -14,8 +15,11 @@ impl Hedge {
     /// | the learned latencies | if both learn; the delay is chosen at once by the new settings | otherwise; and so do keys, which follow the whole policy at first |
     /// | the budget, with what is saved up | if both have the same `max_extra_load` | otherwise, with nothing saved up |
     /// | the quiet that a target asked for | if both keep quiet after a pushback | otherwise |
+    /// | observers, the clock or timer, the bound on abandoned attempts | if this policy has none of its own | otherwise |
     ///
-    /// Calls under way stay with `earlier`.
+    /// So a policy from a file goes on being watched as the one before was. Calls under way stay
+    /// with `earlier`. The gauges of metrics that go on tell of the learner and the budget that they
+    /// were made for: make new ones where they matter.
     ///
     /// ```
     /// use hedgerow::Hedge;
@@ -34,10 +38,19 @@ impl Hedge {
         if self.policy.quiet.is_some() && earlier.policy.quiet.is_some() {
             self.policy.quiet.clone_from(&earlier.policy.quiet);
         }
+        if self.policy.observer.is_none() {
+            self.policy.observer.clone_from(&earlier.policy.observer);
+        }
+        if let Time::Automatic = self.time {
+            self.time = earlier.time.clone();
+        }
+        if self.abandoned.is_none() {
+            self.abandoned.clone_from(&earlier.abandoned);
+        }
         // What they know counts from the same moment.
         if earlier.epoch.is_some() {
             self.epoch.clone_from(&earlier.epoch);
         }
-        self
+        self.derived()
     }
 }

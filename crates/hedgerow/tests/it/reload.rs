@@ -7,7 +7,7 @@ use hedgerow::testing::Tokens;
 use hedgerow::{Budget, Hedge, PolicyHandle};
 use tokio::time::sleep;
 
-use crate::support::{Answer, Notes, ms, ok, work};
+use crate::support::{Answer, Events, Notes, ms, ok, work};
 
 fn slow(handle: &PolicyHandle, notes: &Notes) -> tokio::task::JoinHandle<Answer> {
     let (hedge, work) = (handle.get(), work(notes, [ok(300, "a"), ok(100, "b")]));
@@ -82,6 +82,20 @@ fn pr_95_the_budget_goes_on_if_its_ratio_stays() {
     let own: Arc<dyn Budget> = Arc::new(Tokens::new(1));
     let with_own = Hedge::default().budget(Arc::clone(&own)).taking_over(&hedge);
     assert!(Arc::ptr_eq(with_own.policy().budget.as_ref().unwrap(), &own), "a given one stays");
+}
+
+#[tokio::test(start_paused = true)]
+async fn pr_95_a_policy_from_a_file_goes_on_being_watched() {
+    let events = Events::default();
+    let handle = PolicyHandle::new(Hedge::default().observer(events.observer()));
+    handle.set(Hedge::after(ms(50)));
+    let notes = Notes::new();
+    assert_eq!(slow(&handle, &notes).await.unwrap(), Ok("b"));
+    assert_eq!(events.count("hedge(1,delay)@50"), 1);
+    let own = Events::default();
+    handle.set(Hedge::after(ms(50)).observer(own.observer()));
+    assert_eq!(slow(&handle, &notes).await.unwrap(), Ok("b"));
+    assert_eq!((events.count("hedge"), own.count("hedge")), (1, 1), "one of its own stays");
 }
 
 #[test]
