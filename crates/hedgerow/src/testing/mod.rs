@@ -17,6 +17,9 @@
 //! assert_eq!(timeline.events_text(), ["hedge(1)@50", "win(1)@70"]);
 //! assert_eq!(timeline.returned.value.as_deref(), Some("quick"));
 //! ```
+//!
+//! For tests of one's own code [`Watch`] tells the same of the calls that it makes, under tokio's
+//! paused time or a [`ManualClock`](crate::ManualClock).
 
 mod draw;
 mod engine;
@@ -26,7 +29,9 @@ mod scenario;
 mod stream;
 mod threads;
 mod timeline;
+mod watch;
 
 pub use executor::ManualExecutor;
 pub use scenario::{Front, Scenario, Script, Scripted, Tokens};
 pub use timeline::{Returned, ReturnedKind, Timeline, TimelineEvent};
+pub use watch::Watch;

@@ -85,6 +85,19 @@ pub(super) fn millis(at: Moment) -> String {
 }
 
 impl TimelineEvent {
+    /// What a timeline shows of an event; `None` for those that it does not.
+    pub(super) fn of(event: &Event) -> Option<Self> {
+        let at = event.at;
+        match (event.kind, event.attempt) {
+            (EventKind::Started { origin: Origin::Primary }, _) => None,
+            (EventKind::Started { .. }, Some(attempt)) => Some(Self::Hedge(attempt, at)),
+            (EventKind::Denied { gate }, Some(attempt)) => Some(Self::Denied(attempt, at, gate)),
+            (EventKind::Decided, Some(attempt)) => Some(Self::Win(attempt, at)),
+            (EventKind::Exhausted, _) => Some(Self::Exhausted(at)),
+            _ => None,
+        }
+    }
+
     /// As scenario files spell it: `hedge(1)@50`.
     pub fn text(&self) -> String {
         match self {
@@ -130,20 +143,9 @@ impl Timeline {
 
     fn add(&mut self, event: &Event) {
         let at = event.at;
+        self.events.extend(TimelineEvent::of(event));
         match (event.kind, event.attempt) {
-            (EventKind::Started { origin }, Some(attempt)) => {
-                self.starts.push((attempt, at));
-                if origin != Origin::Primary {
-                    self.events.push(TimelineEvent::Hedge(attempt, at));
-                }
-            }
-            (EventKind::Denied { gate }, Some(attempt)) => {
-                self.events.push(TimelineEvent::Denied(attempt, at, gate));
-            }
-            (EventKind::Decided, Some(attempt)) => {
-                self.events.push(TimelineEvent::Win(attempt, at));
-            }
-            (EventKind::Exhausted, _) => self.events.push(TimelineEvent::Exhausted(at)),
+            (EventKind::Started { .. }, Some(attempt)) => self.starts.push((attempt, at)),
             (EventKind::ToldToStop, Some(attempt)) => self.cancelled.push((attempt, at)),
             (EventKind::Ended { end, .. }, Some(attempt)) => {
                 self.ended.push((attempt, at, end));
