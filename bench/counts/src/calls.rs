@@ -98,6 +98,11 @@ impl Kind {
     }
 }
 
+/// An operation whose first attempts hang, for so many calls and those that warm up.
+fn hedge_wins(calls: u64) -> HedgeWins {
+    HedgeWins::new(usize::try_from(WARM_UP + calls).expect("memory has room for them"))
+}
+
 async fn count_hedged<O: Operation>(calls: u64, hedge: &Hedge, operation: O) -> Counted {
     let operation = &operation;
     let call = |request| hedge.call(move |_| operation.start(request));
