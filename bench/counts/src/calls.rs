@@ -138,8 +138,6 @@ impl<A: Future<Output = Outcome> + Unpin> Stream for OneItem<A> {
     }
 }
 
-/// An operation whose first attempts hang, for so many calls and those that warm up.
-
 /// Warms up, so that the runtime and the library have what they keep, then counts.
 async fn count<A: Future<Output = Outcome>>(calls: u64, call: impl Fn(u64) -> A) -> Counted {
     repeat(0..WARM_UP, &call).await;
