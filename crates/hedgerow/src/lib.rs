@@ -129,3 +129,8 @@ struct ReadmeDoctests;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/guide.md")]
 struct GuideDoctests;
+
+/// Compiles the example of the page on telemetry.
+#[cfg(all(doctest, feature = "metrics", feature = "tracing"))]
+#[doc = include_str!("../../../docs/telemetry.md")]
+struct TelemetryDoctests;

@@ -9,7 +9,7 @@ use hedgerow::{
 };
 
 use crate::points_world::{Case, Failed, Instead, Outcome, Play, World, ends};
-use crate::stage::{Came, Stage};
+use crate::stage::{self, Came, Stage};
 use crate::support::{Events, lock, ms};
 
 /// What is left of one run.
@@ -110,20 +110,7 @@ fn check(case: &Case, left: &Left) {
 }
 
 fn every_point(case: &Case) -> usize {
-    for polls in 0.. {
-        for late in [false, true] {
-            let left = run(case, polls, late);
-            let check = std::panic::AssertUnwindSafe(|| check(case, &left));
-            if let Err(panic) = std::panic::catch_unwind(check) {
-                eprintln!("dropped after {polls} polls (late: {late}): {case:?}");
-                std::panic::resume_unwind(panic);
-            }
-            if !matches!(left.came, Came::Dropped) {
-                return polls;
-            }
-        }
-    }
-    unreachable!("every call ends or hangs")
+    stage::every_point(case, run, check, |left| matches!(left.came, Came::Dropped))
 }
 
 fn losers() -> [(Losers, bool); 7] {

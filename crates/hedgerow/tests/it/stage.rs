@@ -1,6 +1,8 @@
 //! Where a call is polled so many times and then dropped.
 
+use std::fmt::Debug;
 use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
@@ -92,4 +94,28 @@ impl Stage {
             self.executor.run();
         }
     }
+}
+
+/// Drops the call of a case after every number of polls (on waking, and `late`), until it ends by
+/// itself. Says how many that took.
+pub(crate) fn every_point<C: Debug, L>(
+    case: &C,
+    run: impl Fn(&C, usize, bool) -> L,
+    check: impl Fn(&C, &L),
+    dropped: impl Fn(&L) -> bool,
+) -> usize {
+    for polls in 0.. {
+        for late in [false, true] {
+            let left = run(case, polls, late);
+            let checked = catch_unwind(AssertUnwindSafe(|| check(case, &left)));
+            if let Err(panic) = checked {
+                eprintln!("dropped after {polls} polls (late: {late}): {case:?}");
+                resume_unwind(panic);
+            }
+            if !dropped(&left) {
+                return polls;
+            }
+        }
+    }
+    unreachable!("every call ends or hangs")
 }

@@ -13,7 +13,7 @@ use proptest::option;
 use proptest::prelude::*;
 
 use crate::points_world::ends;
-use crate::stage::{Came, Stage};
+use crate::stage::{self, Came, Stage};
 use crate::streams_world::{Case, Failed, Play, Seen, Step, World};
 use crate::support::{Events, lock, ms};
 
@@ -143,22 +143,8 @@ fn check_read(case: &Case, world: &Seen, winner: u8, ended: &Came<Result<(), Fai
     }
 }
 
-/// Drops the call after every number of polls, until it ends by itself. Says how many that took.
 fn every_point(case: &Case) -> usize {
-    for polls in 0.. {
-        for late in [false, true] {
-            let left = run(case, polls, late);
-            let check = std::panic::AssertUnwindSafe(|| check(case, &left));
-            if let Err(panic) = std::panic::catch_unwind(check) {
-                eprintln!("dropped after {polls} polls (late: {late}): {case:?}");
-                std::panic::resume_unwind(panic);
-            }
-            if !matches!(left.came, Came::Dropped) {
-                return polls;
-            }
-        }
-    }
-    unreachable!("every call ends or hangs")
+    stage::every_point(case, run, check, |left| matches!(left.came, Came::Dropped))
 }
 
 fn placements() -> [(Losers, bool); 5] {
