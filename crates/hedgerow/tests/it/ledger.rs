@@ -4,7 +4,10 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use hedgerow::{Decision, End, Event, EventKind, Observer};
+use hedgerow::{
+    Decision, Delay, End, Event, EventKind, Exhausted, FailureStart, Hedge, Losers, Observer,
+    Panics,
+};
 use tokio::task::yield_now;
 
 use crate::support::lock;
@@ -85,6 +88,18 @@ impl Draw {
 
     pub(crate) fn pick<T: Copy>(&mut self, from: &[T]) -> T {
         from[usize::try_from(self.below(from.len() as u64)).unwrap()]
+    }
+
+    /// A policy that needs no clock, with one of these ways to get rid of losers.
+    pub(crate) fn policy(&mut self, losers: &[Losers]) -> Hedge {
+        let delays = [Delay::Immediately, Delay::OnFailure];
+        Hedge::default()
+            .delay(vec![self.pick(&delays), self.pick(&delays), self.pick(&delays)])
+            .max_hedges(u32::try_from(self.below(4)).unwrap())
+            .failure_start(self.pick(&[FailureStart::Launch, FailureStart::LaunchWhenIdle]))
+            .exhausted(self.pick(&[Exhausted::Primary, Exhausted::First, Exhausted::Last]))
+            .panics(self.pick(&[Panics::Propagate, Panics::AsFailure]))
+            .losers(self.pick(losers))
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::task::Poll;
 
 use hedgerow::telemetry::Metrics;
-use hedgerow::{Attempt, Delay, Discarded, End, Exhausted, FailureStart, Hedge, Losers, Panics};
+use hedgerow::{Attempt, Discarded, End, Hedge, Losers};
 use tokio::task::yield_now;
 
 use crate::ledger::{Draw, Gauge, Ledger, Tally, drained};
@@ -38,15 +38,7 @@ async fn scripted(gauge: Gauge, yields: u64, does: Does) -> Result<u8, u16> {
 }
 
 fn policy(draw: &mut Draw) -> Hedge {
-    let delays = [Delay::Immediately, Delay::OnFailure];
-    let joins = Losers::Join { grace: Some(ms(0)) };
-    Hedge::default()
-        .delay(vec![draw.pick(&delays), draw.pick(&delays), draw.pick(&delays)])
-        .max_hedges(u32::try_from(draw.below(4)).unwrap())
-        .failure_start(draw.pick(&[FailureStart::Launch, FailureStart::LaunchWhenIdle]))
-        .exhausted(draw.pick(&[Exhausted::Primary, Exhausted::First, Exhausted::Last]))
-        .panics(draw.pick(&[Panics::Propagate, Panics::AsFailure]))
-        .losers(draw.pick(&[Losers::Drop, joins, Losers::Detach]))
+    draw.policy(&[Losers::Drop, Losers::Join { grace: Some(ms(0)) }, Losers::Detach])
 }
 
 /// Polls a call so many times and drops it, if it has not ended by then. Says whether it ended.

@@ -4,10 +4,7 @@ use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier};
 use std::thread;
 
-use hedgerow::{
-    Attempt, CancellationToken, Delay, Discarded, End, Exhausted, FailureStart, Hedge, Losers,
-    Panics,
-};
+use hedgerow::{Attempt, CancellationToken, Discarded, End, Hedge, Losers};
 
 use crate::doors::{Crew, caught};
 use crate::ledger::{Draw, Gauge, Ledger, Tally};
@@ -25,21 +22,13 @@ enum Does {
 }
 
 fn policy(draw: &mut Draw) -> Hedge {
-    let delays = [Delay::Immediately, Delay::OnFailure];
     let losers = [
         Losers::Drop,
         Losers::Detach,
         Losers::Join { grace: None },
         Losers::Join { grace: Some(ms(0)) },
     ];
-    Hedge::default()
-        .delay(vec![draw.pick(&delays), draw.pick(&delays), draw.pick(&delays)])
-        .max_hedges(u32::try_from(draw.below(4)).unwrap())
-        .failure_start(draw.pick(&[FailureStart::Launch, FailureStart::LaunchWhenIdle]))
-        .exhausted(draw.pick(&[Exhausted::Primary, Exhausted::First, Exhausted::Last]))
-        .panics(draw.pick(&[Panics::Propagate, Panics::AsFailure]))
-        .losers(draw.pick(&losers))
-        .max_abandoned(usize::try_from(draw.below(3)).unwrap())
+    draw.policy(&losers).max_abandoned(usize::try_from(draw.below(3)).unwrap())
 }
 
 /// One attempt: gives way so many times, then does it. Panics leave no message on the terminal.
