@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::gate::Gate;
+use crate::strategy::StrategyEvent;
 use crate::time::Moment;
 
 /// Something that happened in a call.
@@ -160,6 +161,9 @@ pub trait Observer: Send + Sync {
     /// dropped it ([`End::Cancelled`]), or a panic did ([`End::Panicked`]). `took` is how long the
     /// primary ran, and nothing if it ended at its first poll: nobody reads a clock for that.
     fn alone(&self, _end: End, _took: Duration) {}
+
+    /// A strategy of a pipeline did something, or an attempt of its work.
+    fn strategy(&self, _event: &StrategyEvent<'_>) {}
 }
 
 /// Two observers, told in turn: the second one also if the first one panics.
@@ -176,6 +180,10 @@ impl Observer for Both {
 
     fn alone(&self, end: End, took: Duration) {
         self.each(|observer| observer.alone(end, took));
+    }
+
+    fn strategy(&self, event: &StrategyEvent<'_>) {
+        self.each(|observer| observer.strategy(event));
     }
 }
 

@@ -39,6 +39,7 @@ pub mod latency;
 mod options;
 mod quiet;
 mod sharded;
+mod strategy;
 #[cfg(not(all(test, loom)))]
 mod sync;
 #[cfg(all(test, loom))]
@@ -58,5 +59,6 @@ pub use options::{
     Exhausted, FailureStart, Losers, MOST_HEDGES, MaxHedges, Panics, Policy, RejectedHedge,
 };
 pub use quiet::Quiet;
+pub use strategy::{RunEnd, StrategyEvent, StrategyEventKind};
 pub use time::Moment;
 pub use verdict::{OutcomeKind, Pushback, Verdict};

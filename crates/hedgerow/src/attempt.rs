@@ -15,9 +15,10 @@ use crate::properties::Properties;
 /// only for calls that ask for it; see [`HedgedCall`](crate::HedgedCall).
 #[derive(Clone, Debug)]
 pub struct Attempt {
-    number: u32,
-    hedge: u8,
-    shared: Option<Arc<Shared>>,
+    pub(crate) number: u32,
+    pub(crate) hedge: u8,
+    pub(crate) target: Option<u16>,
+    pub(crate) shared: Option<Arc<Shared>>,
 }
 
 /// What an attempt of a tracked call shares with the call.
@@ -26,30 +27,39 @@ pub(crate) struct Shared {
     pub(crate) token: CancellationToken,
     pub(crate) properties: Properties,
     pub(crate) deadline: Option<Instant>,
+    /// What the execution is called.
+    pub(crate) operation: Option<Arc<str>>,
     /// Set when the attempt is detached: where to report its end.
     pub(crate) late: OnceLock<Late>,
+}
+
+impl Shared {
+    /// A token of its own, and no properties yet.
+    pub(crate) fn new(deadline: Option<Instant>, operation: Option<Arc<str>>) -> Self {
+        Self {
+            token: CancellationToken::new(),
+            properties: Properties::new(),
+            deadline,
+            operation,
+            late: OnceLock::new(),
+        }
+    }
 }
 
 impl Attempt {
     /// An attempt of a call that tracks nothing.
     #[inline]
     pub(crate) const fn plain(hedge: u8) -> Self {
-        Self { number: hedge as u32, hedge, shared: None }
+        Self { number: hedge as u32, hedge, target: None, shared: None }
     }
 
     /// The same, numbered together with other calls.
     pub(crate) const fn numbered(number: u32, hedge: u8) -> Self {
-        Self { number, hedge, shared: None }
+        Self { number, hedge, target: None, shared: None }
     }
 
-    pub(crate) fn tracked(number: u32, hedge: u8, deadline: Option<Instant>) -> Self {
-        let shared = Shared {
-            token: CancellationToken::new(),
-            properties: Properties::new(),
-            deadline,
-            late: OnceLock::new(),
-        };
-        Self { number, hedge, shared: Some(Arc::new(shared)) }
+    pub(crate) fn tracked(number: u32, hedge: u8, shared: Shared) -> Self {
+        Self { number, hedge, target: None, shared: Some(Arc::new(shared)) }
     }
 
     pub(crate) fn shared(&self) -> Option<&Arc<Shared>> {
@@ -68,6 +78,12 @@ impl Attempt {
     /// The number of this attempt in this call: 0 is the primary, 1 the first hedge.
     pub fn hedge_number(&self) -> u8 {
         self.hedge
+    }
+
+    /// Which of its targets a pipeline sends this attempt to, counted from 0; `None` unless it has a
+    /// strategy for that.
+    pub fn target(&self) -> Option<usize> {
+        self.target.map(usize::from)
     }
 
     /// The token that fires when this attempt loses, when the caller cancels and when the call is
@@ -109,6 +125,12 @@ impl Attempt {
         self.shared.as_ref().map_or_else(Properties::new, |shared| shared.properties.clone())
     }
 
+    /// What the caller says this is, for logs and metrics; only executions of a pipeline can be
+    /// given a name.
+    pub fn operation(&self) -> Option<&str> {
+        self.shared.as_ref().and_then(|shared| shared.operation.as_deref())
+    }
+
     /// When the caller stops waiting, on the clock of the call, if it said so.
     pub fn deadline(&self) -> Option<Instant> {
         self.shared.as_ref().and_then(|shared| shared.deadline)
@@ -124,7 +146,7 @@ impl Attempt {
 /// assert_eq!((counter.next(), counter.clone().next()), (0, 1));
 /// ```
 #[derive(Clone, Debug, Default)]
-pub struct AttemptCounter(Arc<AtomicU32>);
+pub struct AttemptCounter(pub(crate) Arc<AtomicU32>);
 
 impl AttemptCounter {
     /// Starts at 0.

@@ -79,6 +79,8 @@ mod failure;
 mod handle;
 mod hedge;
 mod late;
+#[cfg(feature = "pipeline")]
+pub mod pipeline;
 mod properties;
 mod report;
 mod ring;
@@ -98,7 +100,8 @@ pub mod threads;
 pub use hedgerow_core::{
     Budget, Decision, Delay, End, Event, EventKind, Exhausted, ExtraLoad, FailureStart, Gate,
     InvalidOption, Losers, MOST_HEDGES, MaxHedges, Moment, Observer, Origin, Panics, Policy,
-    Pushback, Quiet, RatioBudget, RejectedHedge, Schedule, latency, text,
+    Pushback, Quiet, RatioBudget, RejectedHedge, RunEnd, Schedule, StrategyEvent,
+    StrategyEventKind, latency, text,
 };
 pub use tokio_util::sync::CancellationToken;
 
@@ -109,7 +112,7 @@ pub use clock::ManualClock;
 pub use clock::{Clock, Sleep};
 #[cfg(feature = "serde")]
 pub use config::{ConfigError, HedgeConfig};
-pub use drive::{Hedged, SharedRules, SpawnedAttempt, Spawner, Task, Work};
+pub use drive::{Begin, Hedged, SharedRules, SpawnedAttempt, Spawner, Task, Work};
 pub use failure::{Cancelled, Failure};
 pub use handle::PolicyHandle;
 pub use hedge::Hedge;

@@ -11,11 +11,11 @@ use std::time::Duration;
 use hedgerow_core::{Delay, End, Verdict};
 use pin_project_lite::pin_project;
 
-use super::Work;
 use super::leave::{Abandoned, Ending, FirstPanic, discard_all};
 use super::race::{Parts, Race, clock_of};
 use super::rest::{Rest, RestProj, abandon, begin_race, tell, tell_at_once};
 use super::slots::Primary;
+use super::{Begin, Work};
 use crate::attempt::Attempt;
 use crate::clock::Timer;
 use crate::extras::Extras;
@@ -42,7 +42,7 @@ pin_project! {
     {
         policy: P,
         work: F,
-        rules: R,
+        pub(crate) rules: R,
         #[pin]
         primary: Primary<Fut>,
         #[pin]
@@ -68,7 +68,7 @@ pin_project! {
 impl<P, F, Fut, R> Hedged<P, F, Fut, R>
 where
     P: Borrow<Hedge>,
-    F: FnMut(Attempt) -> Fut,
+    F: Begin<Fut>,
     Fut: Work,
     R: Rules<Fut::Value, Fut::Error>,
 {
@@ -289,7 +289,7 @@ enum Progress {
 impl<P, F, Fut, R> Future for Hedged<P, F, Fut, R>
 where
     P: Borrow<Hedge>,
-    F: FnMut(Attempt) -> Fut,
+    F: Begin<Fut>,
     Fut: Work,
     R: Rules<Fut::Value, Fut::Error>,
 {
@@ -300,7 +300,7 @@ where
         let mut this = self.as_mut().project();
         let first = matches!(*this.primary, Primary::Ahead);
         let primary = if first {
-            let work = (this.work)(Attempt::plain(0));
+            let work = this.work.begin(Attempt::plain(0));
             Some(this.primary.as_mut().start(work))
         } else if matches!(*this.rest, Some(Rest::Racing { .. })) {
             None

@@ -6,10 +6,10 @@ use std::task::Context;
 
 use hedgerow_core::{Gate, Losers, Moment, Origin};
 
-use super::Work;
 use super::race::{ActionOf, Held, Parts, Race};
 use super::slots::{Hedging, caught};
-use crate::attempt::{Attempt, AttemptCounter};
+use super::{Begin, Work};
+use crate::attempt::{Attempt, AttemptCounter, Shared};
 use crate::hedge::Hedge;
 use crate::rules::{NextAction, NextHedge, Rules};
 
@@ -27,7 +27,7 @@ where
         now: Moment,
         cx: &mut Context<'_>,
     ) where
-        F: FnMut(Attempt) -> Fut,
+        F: Begin<Fut>,
     {
         if let Some(gate) = self.no_room(parts.hedge, number) {
             return self.project().call.refused(parts.hedge.policy(), gate, now);
@@ -68,7 +68,7 @@ where
         now: Moment,
         cx: &mut Context<'_>,
     ) where
-        F: FnMut(Attempt) -> Fut,
+        F: Begin<Fut>,
     {
         let this = self.as_mut().project();
         let number = attempt.hedge_number();
@@ -84,7 +84,7 @@ where
         *this.polling = Some(number);
         this.call.started(policy, now);
         match action {
-            NextAction::Repeat => match caught(policy.panics, || (parts.work)(attempt)) {
+            NextAction::Repeat => match caught(policy.panics, || parts.work.begin(attempt)) {
                 Ok(work) if number == 0 => {
                     parts.primary.as_mut().start(work);
                 }
@@ -116,14 +116,16 @@ where
     fn make_attempt<F>(&self, parts: &Parts<'_, F, Fut, R>, hedge: u8) -> Attempt {
         let extras = self.extras.as_deref();
         let counter = extras.and_then(|extras| extras.counter.as_ref());
-        let number = counter.map_or(u32::from(hedge), AttemptCounter::next);
+        let first = extras.and_then(|extras| extras.first).filter(|_| hedge == 0);
+        let number = first.unwrap_or_else(|| counter.map_or(hedge.into(), AttemptCounter::next));
         let deadline = extras.and_then(|extras| extras.deadline);
         let tracked = extras.is_some_and(|extras| {
             extras.tracked || extras.token.is_some() || extras.properties.is_some()
         });
         if tracked || deadline.is_some() || parts.hedge.policy().losers != Losers::Drop {
             let deadline = deadline.and_then(|after| self.origin.checked_add(after));
-            Attempt::tracked(number, hedge, deadline)
+            let operation = extras.and_then(|extras| extras.operation.clone());
+            Attempt::tracked(number, hedge, Shared::new(deadline, operation))
         } else {
             Attempt::numbered(number, hedge)
         }

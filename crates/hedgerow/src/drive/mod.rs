@@ -19,6 +19,8 @@ pub use future::Hedged;
 pub(crate) use leave::Ending;
 pub use spawn::{SharedRules, SpawnedAttempt, Spawner, Task};
 
+use crate::attempt::Attempt;
+
 /// The future of an attempt: any future of a `Result`. Implemented for all of them.
 pub trait Work: Future<Output = Result<Self::Value, Self::Error>> {
     /// The value of a good outcome.
@@ -33,4 +35,20 @@ where
 {
     type Value = T;
     type Error = E;
+}
+
+/// Begins attempts: any closure that makes the future of one.
+pub trait Begin<Fut> {
+    /// The future of this attempt.
+    fn begin(&mut self, attempt: Attempt) -> Fut;
+}
+
+impl<F, Fut> Begin<Fut> for F
+where
+    F: FnMut(Attempt) -> Fut,
+{
+    #[inline]
+    fn begin(&mut self, attempt: Attempt) -> Fut {
+        self(attempt)
+    }
 }

@@ -9,9 +9,9 @@ use hedgerow_core::{Call, Delay, Losers, Moment, Policy, Step, Terms, Verdict};
 use pin_project_lite::pin_project;
 use tokio_util::sync::WaitForCancellationFutureOwned;
 
-use super::Work;
 use super::leave::Ending;
 use super::slots::{HedgeOf, Primary, Slots};
+use super::{Begin, Work};
 use crate::attempt::Attempt;
 use crate::clock::{Clock, Sleep};
 use crate::extras::Extras;
@@ -193,7 +193,7 @@ where
         cx: &mut Context<'_>,
     ) -> Poll<Ending<Fut::Value, Fut::Error>>
     where
-        F: FnMut(Attempt) -> Fut,
+        F: Begin<Fut>,
     {
         let scan = std::mem::replace(self.as_mut().project().scan, Scan::All);
         if scan == Scan::Start {
@@ -252,7 +252,7 @@ where
         now: Moment,
         cx: &mut Context<'_>,
     ) where
-        F: FnMut(Attempt) -> Fut,
+        F: Begin<Fut>,
     {
         let this = self.as_mut().project();
         if this.call.decision().is_some() {

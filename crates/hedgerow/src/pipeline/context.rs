@@ -1,0 +1,170 @@
+//! What an execution carries through the strategies.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use tokio_util::sync::CancellationToken;
+
+use crate::attempt::{Attempt, AttemptCounter, Shared};
+
+/// What an execution carries through the strategies: which attempt runs next, and what the caller
+/// said about it.
+///
+/// Strategies hand it on, changed or not. It is made on the stack; what few executions need (the
+/// token, properties, a name) is behind one pointer.
+#[derive(Debug, Clone)]
+pub struct Context {
+    attempt: Attempt,
+    counter: Option<AttemptCounter>,
+    /// Which execution, if anybody is told of it; 0 otherwise.
+    execution: u64,
+    /// How long whatever is around waits, counted from about now.
+    within: Option<Duration>,
+    idempotent: bool,
+}
+
+impl Context {
+    pub(crate) fn new(shared: Option<Shared>, execution: u64, idempotent: bool) -> Self {
+        let attempt = match shared {
+            Some(shared) => Attempt::tracked(0, 0, shared),
+            None => Attempt::plain(0),
+        };
+        Self { attempt, counter: None, execution, within: None, idempotent }
+    }
+
+    /// The attempt that runs next, as the work will see it.
+    pub fn attempt(&self) -> &Attempt {
+        &self.attempt
+    }
+
+    pub(crate) fn into_attempt(self) -> Attempt {
+        self.attempt
+    }
+
+    /// Whether the work may run more than once. Strategies that repeat it do so only after a
+    /// rejection if not, and never at the same time.
+    pub fn is_idempotent(&self) -> bool {
+        self.idempotent
+    }
+
+    /// How long whatever is around waits, at most, if there is a limit that is known.
+    pub fn within(&self) -> Option<Duration> {
+        self.within
+    }
+
+    pub(crate) fn execution(&self) -> Option<u64> {
+        (self.execution != 0).then_some(self.execution)
+    }
+
+    pub(crate) fn counter(&self) -> Option<&AttemptCounter> {
+        self.counter.as_ref()
+    }
+
+    pub(crate) fn shared(&self) -> Option<&Arc<Shared>> {
+        self.attempt.shared()
+    }
+
+    /// The number of the next attempt, after `started` of those in here.
+    pub(crate) fn next_number(&self, started: u32) -> u32 {
+        let counted = self.counter.as_ref().map(AttemptCounter::next);
+        counted.unwrap_or_else(|| self.attempt.number().saturating_add(started))
+    }
+
+    /// The same for another try, with a number that no attempt has yet. For strategies of one's
+    /// own.
+    #[must_use]
+    pub fn next_try(&self) -> Self {
+        self.again(self.next_number(1))
+    }
+
+    /// The same for another try, which has this number.
+    pub(crate) fn again(&self, number: u32) -> Self {
+        Self { within: None, ..self.clone().renumbered(number) }
+    }
+
+    /// The same under another number.
+    pub(crate) fn renumbered(self, number: u32) -> Self {
+        Self { attempt: Attempt { number, ..self.attempt }, ..self }
+    }
+
+    /// The same, but nothing tells it to stop.
+    #[cold]
+    pub(crate) fn undisturbed(mut self) -> Self {
+        if let Some(shared) = self.attempt.shared() {
+            let mut quiet = Shared::new(shared.deadline, shared.operation.clone());
+            quiet.properties = shared.properties.clone();
+            self.attempt = self.attempt.sharing(quiet);
+        }
+        self
+    }
+
+    /// The same for an attempt of a hedged call.
+    pub(crate) fn hedged(&self, attempt: Attempt) -> Self {
+        let attempt = attempt.at_target(self.attempt.target);
+        let within = self.within.filter(|_| attempt.hedge_number() == 0);
+        let counter = self.counter.clone();
+        Self { attempt, counter, execution: self.execution, within, idempotent: self.idempotent }
+    }
+
+    /// The same inside a limit that starts now.
+    pub(crate) fn limited(mut self, limit: Duration) -> Self {
+        self.within = Some(self.within.map_or(limit, |within| within.min(limit)));
+        self
+    }
+
+    /// The same, where attempts count together although they run at the same time.
+    pub(crate) fn counted(mut self) -> Self {
+        let first = self.attempt.number().saturating_add(1);
+        self.counter.get_or_insert_with(|| AttemptCounter::starting_at(first));
+        self
+    }
+
+    /// The same with a token that whoever gives up can fire for what is inside alone; `None` if
+    /// nobody asked for tokens.
+    #[inline]
+    pub(crate) fn guarded(
+        self,
+        deadline: impl FnOnce() -> Option<Instant>,
+    ) -> (Self, Option<CancellationToken>) {
+        let Some(shared) = self.attempt.shared() else { return (self, None) };
+        let deadline = match (shared.deadline, deadline()) {
+            (Some(outer), Some(inner)) => Some(outer.min(inner)),
+            (outer, inner) => outer.or(inner),
+        };
+        let mut inner = Shared::new(deadline, shared.operation.clone());
+        inner.token = shared.token.child_token();
+        inner.properties = shared.properties.clone();
+        let token = inner.token.clone();
+        (Self { attempt: self.attempt.sharing(inner), ..self }, Some(token))
+    }
+
+    /// The same for one of several targets.
+    pub(crate) fn at_target(mut self, target: u16) -> Self {
+        self.attempt = self.attempt.at_target(Some(target));
+        self
+    }
+}
+
+impl Attempt {
+    /// The same attempt, sent to one of several targets.
+    fn at_target(self, target: Option<u16>) -> Self {
+        Self { target, ..self }
+    }
+
+    /// The same attempt with another token, other properties.
+    fn sharing(&self, shared: Shared) -> Self {
+        Self { shared: Some(Arc::new(shared)), ..*self }
+    }
+}
+
+impl AttemptCounter {
+    fn starting_at(number: u32) -> Self {
+        Self(Arc::new(AtomicU32::new(number)))
+    }
+
+    /// The number that is next.
+    pub(crate) fn upcoming(&self) -> u32 {
+        self.0.load(Ordering::Relaxed)
+    }
+}

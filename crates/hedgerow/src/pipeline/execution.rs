@@ -1,0 +1,369 @@
+//! One execution: what the pipeline does not say, and its future.
+
+use std::fmt;
+use std::future::{Future, IntoFuture};
+use std::marker::PhantomData;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context as Task, Poll, ready};
+use std::time::Duration;
+
+use pin_project_lite::pin_project;
+use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
+
+use super::classify::{HandleBy, PipelineResult};
+use super::context::Context;
+use super::error::PipelineError;
+use super::layer::{Layers, Place};
+use super::leaf::{Leaf, Told, end_of};
+use super::next::{Next, Rest};
+use super::outcome::{MayCancel, Outcome, Raises};
+use super::pipeline::Pipeline;
+use crate::attempt::Shared;
+use crate::properties::Properties;
+use crate::rules::Defaults;
+
+/// One execution before it is awaited: await it for the result, or [`settle`](Execution::settle) it
+/// for an outcome to match on.
+///
+/// It runs inside the caller's task: nothing is spawned, nothing needs to be `'static` or `Send`, and
+/// dropping it drops every attempt, gives back every slot and counts nowhere as a failure. An
+/// execution whose first attempt answers, with none of the setters below, allocates nothing.
+///
+/// `X` is what it can raise; see [`Outcome`].
+#[must_use = "an execution does nothing until it is awaited"]
+pub struct Execution<'p, L, F, C, X> {
+    pipeline: &'p Pipeline<L>,
+    leaf: Leaf<F, C>,
+    idempotent: bool,
+    asked: Option<Box<Asked>>,
+    raises: PhantomData<X>,
+}
+
+/// What few executions ask for.
+#[derive(Debug, Clone, Default)]
+struct Asked {
+    token: Option<CancellationToken>,
+    properties: Option<Properties>,
+    operation: Option<Arc<str>>,
+    deadline: Option<Duration>,
+    tokens: bool,
+}
+
+impl Asked {
+    /// Whether attempts can tell.
+    fn is_shared(&self) -> bool {
+        self.tokens
+            || self.token.is_some()
+            || self.properties.is_some()
+            || self.operation.is_some()
+            || self.deadline.is_some()
+    }
+}
+
+impl<'p, L: Layers, F> Execution<'p, L, F, Defaults, L::Raises> {
+    pub(crate) fn new(pipeline: &'p Pipeline<L>, work: F) -> Self {
+        let leaf = Leaf { work, classifier: Defaults };
+        Self { pipeline, leaf, idempotent: true, asked: None, raises: PhantomData }
+    }
+}
+
+impl<'p, L, F, C, X> Execution<'p, L, F, C, X> {
+    fn ask(mut self, set: impl FnOnce(&mut Asked)) -> Self {
+        set(self.asked.get_or_insert_default());
+        self
+    }
+
+    /// Whether the work may run more than once (default: yes). If not, nothing is hedged, and only
+    /// work that never started is repeated, where the predicate handles rejections (T34-T36).
+    pub fn idempotent(mut self, idempotent: bool) -> Self {
+        self.idempotent = idempotent;
+        self
+    }
+
+    /// What this is, for logs and metrics: a name with few values, such as a route.
+    pub fn operation(self, name: impl Into<Arc<str>>) -> Self {
+        self.ask(|asked| asked.operation = Some(name.into()))
+    }
+
+    /// When the caller stops waiting, counted from the start. No hedge and no retry starts at or
+    /// after it, and attempts can read it; it does not end the execution, a timeout does.
+    pub fn deadline(self, after: Duration) -> Self {
+        self.ask(|asked| asked.deadline = Some(after))
+    }
+
+    /// Gives attempts these properties: each attempt of a hedge a copy, of which the winner's is
+    /// merged back; without a hedge all attempts the same.
+    pub fn properties(self, properties: &Properties) -> Self {
+        self.ask(|asked| asked.properties = Some(properties.clone()))
+    }
+
+    /// Gives each attempt a token, which fires when the attempt loses, when a strategy gives up on
+    /// it and when the execution is dropped (T18-T20, T51); see
+    /// [`Attempt::token`](crate::Attempt::token).
+    pub fn tokens(self) -> Self {
+        self.ask(|asked| asked.tokens = true)
+    }
+
+    /// Ends the execution when `token` fires, with [`PipelineError::Cancelled`]: everything inside
+    /// is dropped at once, losers are not waited for. An execution that is cancelled before it
+    /// starts runs nothing; an outcome of the same moment wins over the token.
+    pub fn cancel_on(self, token: &CancellationToken) -> Execution<'p, L, F, C, MayCancel<X>> {
+        let Self { pipeline, leaf, idempotent, asked, raises: _ } =
+            self.ask(|asked| asked.token = Some(token.clone()));
+        Execution { pipeline, leaf, idempotent, asked, raises: PhantomData }
+    }
+
+    /// What outcomes mean, for every strategy that was not told otherwise.
+    pub fn classify<D>(self, classifier: D) -> Execution<'p, L, F, D, X> {
+        let Self { pipeline, leaf, idempotent, asked, raises } = self;
+        let leaf = Leaf { work: leaf.work, classifier };
+        Execution { pipeline, leaf, idempotent, asked, raises }
+    }
+}
+
+impl<'p, L, F, C, X> Execution<'p, L, F, C, X>
+where
+    Rest<'p, L, Leaf<F, C>>: Next,
+{
+    /// Which outcomes are failures, for every strategy that was not told otherwise; see
+    /// [`Classify::handle`](super::Classify::handle).
+    ///
+    /// ```
+    /// use hedgerow::Hedge;
+    /// use hedgerow::pipeline::Pipeline;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() {
+    /// let pipeline = Pipeline::builder().hedge(Hedge::default()).build().unwrap();
+    /// let status = pipeline
+    ///     .execute(|attempt| async move {
+    ///         Ok::<_, String>(if attempt.number() == 0 { 503 } else { 200 })
+    ///     })
+    ///     .handle(|outcome| !matches!(outcome, Ok(status) if *status < 500))
+    ///     .await;
+    /// assert_eq!(status, Ok(200));
+    /// # }
+    /// ```
+    #[expect(clippy::type_complexity, reason = "what the work returns")]
+    pub fn handle<H>(self, handle: H) -> Execution<'p, L, F, HandleBy<H>, X>
+    where
+        H: Fn(
+            &PipelineResult<
+                <Rest<'p, L, Leaf<F, C>> as Next>::Value,
+                <Rest<'p, L, Leaf<F, C>> as Next>::Error,
+            >,
+        ) -> bool,
+    {
+        self.classify(HandleBy(handle))
+    }
+
+    pub(crate) fn start(self) -> Executing<'p, Rest<'p, L, Leaf<F, C>>> {
+        let Self { pipeline, leaf, idempotent, asked, raises: _ } = self;
+        let next = Rest { layers: pipeline.layers(), work: leaf };
+        let place = pipeline.place();
+        let asked = asked.filter(|asked| asked.is_shared());
+        let (watch, told) = (None, None);
+        Executing {
+            stage: Stage::Ahead { next: Some(next) },
+            idempotent,
+            asked,
+            watch,
+            told,
+            place,
+        }
+    }
+
+    /// Resolves to an outcome to match on instead of a result; see [`Outcome`].
+    pub fn settle(self) -> Settling<'p, Rest<'p, L, Leaf<F, C>>, X> {
+        Settling { executing: self.start(), raises: PhantomData }
+    }
+}
+
+impl<'p, L, F, C, X> IntoFuture for Execution<'p, L, F, C, X>
+where
+    Rest<'p, L, Leaf<F, C>>: Next,
+{
+    type Output = PipelineResult<
+        <Rest<'p, L, Leaf<F, C>> as Next>::Value,
+        <Rest<'p, L, Leaf<F, C>> as Next>::Error,
+    >;
+    type IntoFuture = Executing<'p, Rest<'p, L, Leaf<F, C>>>;
+
+    #[inline]
+    fn into_future(self) -> Self::IntoFuture {
+        self.start()
+    }
+}
+
+impl<L, F, C, X> fmt::Debug for Execution<'_, L, F, C, X> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Execution")
+            .field("idempotent", &self.idempotent)
+            .field("asked", &self.asked)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Executions of which somebody is told, so far.
+static EXECUTIONS: AtomicU64 = AtomicU64::new(0);
+
+pin_project! {
+    /// The future of an [`Execution`].
+    ///
+    /// Polling it again after it was ready panics.
+    #[must_use = "futures do nothing unless polled"]
+    pub struct Executing<'p, N: Next> {
+        #[pin]
+        stage: Stage<N>,
+        idempotent: bool,
+        asked: Option<Box<Asked>>,
+        watch: Option<Box<Watch>>,
+        told: Option<Box<Told<'p>>>,
+        place: &'p Place,
+    }
+}
+
+pin_project! {
+    #[project = StageProj]
+    enum Stage<N: Next> {
+        Ahead { next: Option<N> },
+        Running { #[pin] run: N::Run },
+        Over,
+    }
+}
+
+/// What an execution has whose attempts have tokens.
+struct Watch {
+    cancelled: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
+    /// Fired, unless the execution ends by itself.
+    inside: Option<CancellationToken>,
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        if let Some(inside) = &self.inside {
+            inside.cancel();
+        }
+    }
+}
+
+impl<'p, N: Next> Executing<'p, N> {
+    /// Begins the run, unless the caller has cancelled already (E1).
+    fn begin(self: Pin<&mut Self>) {
+        let mut this = self.project();
+        let StageProj::Ahead { next } = this.stage.as_mut().project() else { return };
+        let next = next.take().expect("an execution begins once");
+        let place = *this.place;
+        let shared = this.asked.as_deref().map(|asked| shared(asked, place));
+        if let (Some(asked), Some(shared)) = (this.asked.as_deref(), &shared) {
+            let cancelled = asked.token.clone().map(|token| Box::pin(token.cancelled_owned()));
+            let inside = Some(shared.token.clone());
+            *this.watch = Some(Box::new(Watch { cancelled, inside }));
+        }
+        let execution =
+            if place.is_told() { EXECUTIONS.fetch_add(1, Ordering::Relaxed) + 1 } else { 0 };
+        let mut cx = Context::new(shared, execution, *this.idempotent);
+        if let Some(deadline) = this.asked.as_deref().and_then(|asked| asked.deadline) {
+            cx = cx.limited(deadline);
+        }
+        *this.told = place.is_told().then(|| Told::begun(place, &cx));
+        let token = this.asked.as_deref().and_then(|asked| asked.token.as_ref());
+        if token.is_none_or(|token| !token.is_cancelled()) {
+            let run = next.run_once(cx);
+            this.stage.set(Stage::Running { run });
+        } else {
+            this.stage.set(Stage::Over);
+        }
+    }
+
+    /// What runs inside has ended, or was dropped.
+    fn end(self: Pin<&mut Self>, outcome: &PipelineResult<N::Value, N::Error>) {
+        let this = self.project();
+        if let Some(mut watch) = this.watch.take() {
+            if !matches!(outcome, Err(PipelineError::Cancelled)) {
+                watch.inside = None; // the winner's token stays as it is
+            }
+            drop(watch);
+        }
+        if let Some(told) = this.told.take() {
+            told.ended(end_of(outcome));
+        }
+    }
+}
+
+/// What the attempts of an execution share.
+fn shared(asked: &Asked, place: &Place) -> Shared {
+    let now = || place.time.clock().now();
+    let deadline = asked.deadline.and_then(|after| now().checked_add(after));
+    let mut shared = Shared::new(deadline, asked.operation.clone());
+    if let Some(token) = &asked.token {
+        shared.token = token.child_token();
+    }
+    if let Some(properties) = &asked.properties {
+        shared.properties = properties.clone();
+    }
+    shared
+}
+
+impl<N: Next> Future for Executing<'_, N> {
+    type Output = PipelineResult<N::Value, N::Error>;
+
+    #[inline]
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Task<'_>) -> Poll<Self::Output> {
+        if matches!(self.stage, Stage::Ahead { .. }) {
+            self.as_mut().begin();
+        }
+        let mut this = self.as_mut().project();
+        let polled = match this.stage.as_mut().project() {
+            StageProj::Running { run } => run.poll(cx),
+            _ if this.watch.is_some() => Poll::Ready(Err(PipelineError::Cancelled)),
+            _ => panic!("`Executing` polled after completion"),
+        };
+        let outcome = match polled {
+            Poll::Ready(outcome) => outcome,
+            Poll::Pending => {
+                let watch = this.watch.as_deref_mut();
+                let Some(cancelled) = watch.and_then(|watch| watch.cancelled.as_mut()) else {
+                    return Poll::Pending;
+                };
+                ready!(cancelled.as_mut().poll(cx));
+                Err(PipelineError::Cancelled)
+            }
+        };
+        // The tokens fire before what they belong to is dropped.
+        self.as_mut().end(&outcome);
+        self.project().stage.set(Stage::Over);
+        Poll::Ready(outcome)
+    }
+}
+
+impl<N: Next> fmt::Debug for Executing<'_, N> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let stage = match self.stage {
+            Stage::Ahead { .. } => "not started",
+            Stage::Running { .. } => "running",
+            Stage::Over => "over",
+        };
+        f.debug_struct("Executing").field("stage", &stage).finish_non_exhaustive()
+    }
+}
+
+pin_project! {
+    /// The future of an execution that resolves to an [`Outcome`].
+    #[must_use = "futures do nothing unless polled"]
+    #[derive(Debug)]
+    pub struct Settling<'p, N: Next, X> {
+        #[pin]
+        executing: Executing<'p, N>,
+        raises: PhantomData<X>,
+    }
+}
+
+impl<N: Next, X: Raises> Future for Settling<'_, N, X> {
+    type Output = Outcome<N::Value, N::Error, X>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Task<'_>) -> Poll<Self::Output> {
+        self.project().executing.poll(cx).map(Outcome::new)
+    }
+}

@@ -1,0 +1,218 @@
+//! Strategies one inside the other, and what each knows of its place.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hedgerow_core::{InvalidOption, Observer, StrategyEvent, StrategyEventKind};
+
+use super::context::Context;
+use super::error::{Rejected, TimedOut};
+use super::outcome::{Nothing, Raises};
+use crate::clock::Time;
+
+/// A strategy before it runs: what it can raise, whether its options make sense, how it is printed.
+///
+/// What it does is its [`Strategy`](super::Strategy). A strategy of one's own needs only that; it
+/// goes into a pipeline by [`Builder::strategy`](super::Builder::strategy).
+pub trait Layer: fmt::Debug {
+    /// What a pipeline can raise that has this around what can raise `I`.
+    type Raises<I: Raises>: Raises;
+
+    /// What kind of strategy it is, as in configuration files: `retry`. Its name, unless it is given
+    /// another.
+    fn kind(&self) -> &'static str;
+
+    /// Its settings in a few words: `2 times, exponential from 2s`.
+    fn settings(&self) -> String {
+        String::new()
+    }
+
+    /// Says which options have values that they cannot have.
+    fn check(&self, _mistakes: &mut Vec<InvalidOption>) {}
+
+    /// Is told where it is.
+    fn attach(&mut self, place: Place);
+
+    /// What matters of it to others.
+    fn facts(&self) -> Facts {
+        Facts::default()
+    }
+}
+
+/// What of a strategy matters to others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Facts {
+    /// How often it runs what is inside, at most; `None` is without bound.
+    pub attempts: Option<u64>,
+    /// After how long it gives up, if it always does.
+    pub limit: Option<Duration>,
+    /// When it hedges first, if that is fixed.
+    pub hedge_after: Option<Duration>,
+    /// Whether what it drops runs on.
+    pub detaches: bool,
+}
+
+impl Default for Facts {
+    fn default() -> Self {
+        Self { attempts: Some(1), limit: None, hedge_after: None, detaches: false }
+    }
+}
+
+/// Where a strategy is: what it is called, who is told, whose time it is.
+#[derive(Clone, Default)]
+pub struct Place {
+    pub(crate) pipeline: Arc<str>,
+    pub(crate) strategy: Arc<str>,
+    pub(crate) observer: Option<Arc<dyn Observer>>,
+    pub(crate) time: Time,
+    /// Whether attempts run on threads of their own.
+    pub(crate) threads: bool,
+}
+
+impl Place {
+    /// The strategy's name.
+    pub fn strategy(&self) -> &Arc<str> {
+        &self.strategy
+    }
+
+    /// Whether anybody is told.
+    #[inline]
+    pub(crate) fn is_told(&self) -> bool {
+        self.observer.is_some()
+    }
+
+    /// Tells whoever wants to know what the strategy did in this execution.
+    #[inline]
+    pub fn tell(&self, cx: &Context, kind: StrategyEventKind) {
+        if self.is_told() {
+            self.tell_all(Some(cx), kind);
+        }
+    }
+
+    /// The same of something that belongs to no execution.
+    #[inline]
+    pub(crate) fn announce(&self, kind: StrategyEventKind) {
+        if self.is_told() {
+            self.tell_all(None, kind);
+        }
+    }
+
+    #[cold]
+    fn tell_all(&self, cx: Option<&Context>, kind: StrategyEventKind) {
+        let Some(observer) = &self.observer else { return };
+        observer.strategy(&StrategyEvent::new(
+            &self.pipeline,
+            &self.strategy,
+            cx.and_then(|cx| cx.attempt().operation()),
+            cx.and_then(Context::execution),
+            cx.map(|cx| cx.attempt().number()),
+            kind,
+        ));
+    }
+
+    /// Refuses to start, and tells so.
+    pub(crate) fn reject(
+        &self,
+        cx: &Context,
+        reason: &'static str,
+        retry_after: Option<Duration>,
+    ) -> Rejected {
+        self.tell(cx, StrategyEventKind::Rejected { reason, retry_after });
+        let rejected = Rejected::new(Arc::clone(&self.strategy), reason);
+        match retry_after {
+            Some(after) => rejected.after(after),
+            None => rejected,
+        }
+    }
+
+    /// Gives up, and tells so.
+    pub(crate) fn time_out(&self, cx: &Context, limit: Duration, elapsed: Duration) -> TimedOut {
+        self.tell(cx, StrategyEventKind::TimedOut { limit, elapsed });
+        TimedOut::new(Arc::clone(&self.strategy), limit, elapsed)
+    }
+}
+
+impl fmt::Debug for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Place")
+            .field("pipeline", &self.pipeline)
+            .field("strategy", &self.strategy)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A strategy, and what is inside it.
+#[derive(Debug, Clone)]
+pub struct Then<S, I>(pub(crate) S, pub(crate) I);
+
+/// The innermost of a pipeline: the work.
+#[derive(Debug, Clone, Default)]
+pub struct End(pub(crate) Place);
+
+/// Strategies, one inside the other: [`Then`] and, innermost, [`End`].
+pub trait Layers {
+    /// What they can raise.
+    type Raises: Raises;
+
+    /// Looks at each, from the outside to the inside.
+    fn each(&self, look: &mut dyn FnMut(&dyn Described));
+
+    /// Tells each where it is.
+    fn attach(&mut self, place: &mut dyn FnMut(&'static str) -> Place);
+}
+
+impl Layers for End {
+    type Raises = Nothing;
+
+    fn each(&self, _: &mut dyn FnMut(&dyn Described)) {}
+
+    fn attach(&mut self, place: &mut dyn FnMut(&'static str) -> Place) {
+        self.0 = place("work");
+    }
+}
+
+impl<S: Layer, I: Layers> Layers for Then<S, I> {
+    type Raises = S::Raises<I::Raises>;
+
+    fn each(&self, look: &mut dyn FnMut(&dyn Described)) {
+        look(&self.0);
+        self.1.each(look);
+    }
+
+    fn attach(&mut self, place: &mut dyn FnMut(&'static str) -> Place) {
+        let here = place(self.0.kind());
+        self.0.attach(here);
+        self.1.attach(place);
+    }
+}
+
+/// What can be asked of a strategy whatever its type.
+pub trait Described {
+    /// See [`Layer::kind`].
+    fn kind(&self) -> &'static str;
+    /// See [`Layer::settings`].
+    fn settings(&self) -> String;
+    /// See [`Layer::check`].
+    fn check(&self, mistakes: &mut Vec<InvalidOption>);
+    /// See [`Layer::facts`].
+    fn facts(&self) -> Facts;
+}
+
+impl<S: Layer> Described for S {
+    fn kind(&self) -> &'static str {
+        Layer::kind(self)
+    }
+
+    fn settings(&self) -> String {
+        Layer::settings(self)
+    }
+
+    fn check(&self, mistakes: &mut Vec<InvalidOption>) {
+        Layer::check(self, mistakes);
+    }
+
+    fn facts(&self) -> Facts {
+        Layer::facts(self)
+    }
+}

@@ -1,0 +1,37 @@
+//! Resilience pipelines.
+
+mod builder;
+mod classify;
+mod context;
+mod custom;
+mod error;
+mod execution;
+mod hedging;
+mod layer;
+mod leaf;
+mod next;
+mod outcome;
+#[expect(clippy::module_inception, reason = "the type that the module is about")]
+mod pipeline;
+mod timeout;
+mod wait;
+
+pub use builder::{Builder, InvalidPipeline, Nest};
+pub use classify::{Classify, HandleBy, Inherit, Own, PipelineResult, Predicate};
+pub use context::Context;
+pub use custom::{Custom, CustomRun, CustomStrategy};
+pub use error::{FallbackFailed, PipelineError, Rejected, TimedOut};
+pub use execution::{Executing, Execution, Settling};
+pub use hedging::{
+    ActBy, ActionResult, Actions, Attempts, BoxRun, HedgeRules, HedgeRun, Hedging, Repeat,
+    RestOfPipeline,
+};
+pub use layer::{Described, End, Facts, Layer, Layers, Place, Then};
+pub use leaf::{Inner, Leaf, WorkRun};
+pub use next::{Innermost, Next, Rest, Strategy};
+pub use outcome::{
+    Everything, MayCancel, MayFallShort, MayReject, MayTimeOut, Never, Nothing, Outcome, Raised,
+    Raises,
+};
+pub use pipeline::{Pipeline, StrategyInfo};
+pub use timeout::{Timeout, TimeoutRun};

@@ -1,0 +1,209 @@
+//! A built pipeline: what people keep.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::builder::Builder;
+use super::context::Context;
+use super::execution::{Execution, Settling};
+use super::layer::{Facts, Layer, Layers, Place};
+use super::leaf::{Inner, Leaf};
+use super::next::{Next, Rest, Strategy};
+use crate::attempt::Attempt;
+use crate::drive::Work;
+use crate::rules::Defaults;
+
+/// Strategies one inside the other, ready to run work: the first added is outermost.
+///
+/// Clones share everything: breakers, limiters, what was learned. `L` says which strategies there
+/// are; see the [module](crate::pipeline) for all strategies.
+///
+/// ```
+/// use std::time::Duration;
+/// use hedgerow::Hedge;
+/// use hedgerow::pipeline::Pipeline;
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # async fn search(_attempt: hedgerow::Attempt, _query: &str) -> Result<u32, std::fmt::Error> { Ok(3) }
+/// let pipeline = Pipeline::builder()
+///     .timeout(Duration::from_secs(2))
+///     .hedge(Hedge::after(Duration::from_millis(150)))
+///     .build()?;
+/// let query = String::from("hedges");
+/// let found = pipeline.execute(|attempt| search(attempt, &query)).await?;
+/// assert_eq!(found, 3);
+/// # Ok(()) }
+/// ```
+pub struct Pipeline<L>(Arc<Built<L>>);
+
+pub(crate) struct Built<L> {
+    pub(crate) layers: L,
+    pub(crate) place: Place,
+    pub(crate) strategies: Vec<StrategyInfo>,
+    pub(crate) warnings: Vec<String>,
+}
+
+/// One strategy of a built pipeline, as it can be looked at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct StrategyInfo {
+    /// Its name in the pipeline.
+    pub name: Arc<str>,
+    /// What kind of strategy it is: `retry`.
+    pub kind: &'static str,
+    /// Its settings in a few words.
+    pub settings: String,
+    /// What of it matters to others.
+    pub facts: Facts,
+}
+
+impl fmt::Display for StrategyInfo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &*self.name {
+            name if name == self.kind => f.write_str(name)?,
+            name => write!(f, "{} {name:?}", self.kind)?,
+        }
+        match self.settings.as_str() {
+            "" => Ok(()),
+            settings => write!(f, " ({settings})"),
+        }
+    }
+}
+
+impl Pipeline<()> {
+    /// Begins an empty pipeline.
+    pub fn builder() -> Builder<()> {
+        Builder::new()
+    }
+}
+
+impl<L> Pipeline<L> {
+    pub(crate) fn new(built: Built<L>) -> Self {
+        Self(Arc::new(built))
+    }
+
+    pub(crate) fn layers(&self) -> &L {
+        &self.0.layers
+    }
+
+    pub(crate) fn place(&self) -> &Place {
+        &self.0.place
+    }
+
+    /// Its name: `pipeline`, unless it was given another.
+    pub fn name(&self) -> &str {
+        &self.0.place.pipeline
+    }
+
+    /// Its strategies, the outermost first.
+    pub fn strategies(&self) -> &[StrategyInfo] {
+        &self.0.strategies
+    }
+
+    /// What is allowed and probably not meant: a hedge that a timeout around it never lets start,
+    /// say (A34).
+    pub fn warnings(&self) -> &[String] {
+        &self.0.warnings
+    }
+
+    /// How often the work runs in one execution, if everything fails: (1 + retries) x (1 + hedges)
+    /// for each retry and hedge in it. `None` is without bound. A shared budget makes a sum of the
+    /// product.
+    pub fn max_attempts(&self) -> Option<u64> {
+        let factors = self.0.strategies.iter().map(|strategy| strategy.facts.attempts);
+        factors.fold(Some(1), |all, factor| Some(all?.saturating_mul(factor?)))
+    }
+}
+
+impl<L: Layers> Pipeline<L> {
+    /// Runs work through the pipeline.
+    ///
+    /// `work` makes the future of one attempt. It is called for every attempt, also of retries and
+    /// hedges, and is cloned where a strategy keeps it for another: a closure that captures
+    /// references is copied for nothing, one that owns things clones them. Nothing happens until the
+    /// execution is awaited; see [`Execution`] for what else can be said before that.
+    pub fn execute<F, Fut>(&self, work: F) -> Execution<'_, L, F, Defaults, L::Raises>
+    where
+        F: Fn(Attempt) -> Fut + Clone,
+        Fut: Work,
+    {
+        Execution::new(self, work)
+    }
+
+    /// The same, for an outcome to match on: short for `execute(work).settle()`.
+    pub fn settle<'p, F, Fut>(
+        &'p self,
+        work: F,
+    ) -> Settling<'p, Rest<'p, L, Leaf<F, Defaults>>, L::Raises>
+    where
+        F: Fn(Attempt) -> Fut + Clone,
+        Fut: Work,
+        Rest<'p, L, Leaf<F, Defaults>>: Next,
+    {
+        self.execute(work).settle()
+    }
+}
+
+impl<L> Clone for Pipeline<L> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+/// One line: the strategies from the outside to the inside.
+impl<L> fmt::Display for Pipeline<L> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: ", self.name())?;
+        for strategy in self.strategies() {
+            write!(f, "{strategy} > ")?;
+        }
+        f.write_str("work")
+    }
+}
+
+impl<L> fmt::Debug for Pipeline<L> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let strategies: Vec<_> = self.strategies().iter().map(ToString::to_string).collect();
+        f.debug_struct("Pipeline")
+            .field("name", &self.name())
+            .field("strategies", &strategies)
+            .finish()
+    }
+}
+
+/// A pipeline in another one: what is inside it there runs in the place of its work.
+impl<L: Layers> Layer for Pipeline<L> {
+    type Raises<I: super::Raises> = super::Everything;
+
+    fn kind(&self) -> &'static str {
+        "pipeline"
+    }
+
+    fn settings(&self) -> String {
+        self.to_string()
+    }
+
+    /// It keeps its own name, observer and clock.
+    fn attach(&mut self, _: Place) {}
+
+    fn facts(&self) -> Facts {
+        Facts { attempts: self.max_attempts(), ..Facts::default() }
+    }
+}
+
+impl<'p, N: Next, L> Strategy<N> for &'p Pipeline<L>
+where
+    Rest<'p, L, Inner<N>>: Next<Value = N::Value, Error = N::Error>,
+{
+    type Run = <Rest<'p, L, Inner<N>> as Next>::Run;
+
+    const FORKS: bool = <Rest<'p, L, Inner<N>> as Next>::FORKS;
+
+    fn run(self, next: N, cx: Context) -> Self::Run {
+        Rest { layers: self.layers(), work: Inner(next) }.run_once(cx)
+    }
+
+    fn attempts(run: &Self::Run) -> u32 {
+        <Rest<'p, L, Inner<N>> as Next>::attempts(run)
+    }
+}

@@ -1,0 +1,178 @@
+//! Gives up after a limit.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context as Task, Poll, ready};
+use std::time::Duration;
+
+use hedgerow_core::InvalidOption;
+use hedgerow_core::text::format_duration;
+use pin_project_lite::pin_project;
+use tokio_util::sync::CancellationToken;
+
+use super::classify::PipelineResult;
+use super::context::Context;
+use super::error::{PipelineError, TimedOut};
+use super::layer::{Facts, Layer, Place};
+use super::next::{Next, Strategy};
+use super::outcome::{MayTimeOut, Raises};
+use super::wait::Wait;
+
+/// Gives up after a limit: drops what runs inside and returns [`TimedOut`](super::TimedOut).
+///
+/// Added before the hedge it limits the whole race, added after it each attempt (T45); likewise
+/// around and inside a retry. What is inside is dropped, not waited for, and an outcome of the very
+/// moment at which the limit passes wins over it.
+///
+/// | option | values | default |
+/// |---|---|---|
+/// | `limit` | a duration; zero is refused, [`Duration::MAX`] is never | none: it is what a timeout is |
+///
+/// The limit counts from the end of the first poll inside it, so that an answer that comes at once
+/// costs neither a clock nor a timer. Work that blocks its thread is seen when it lets go.
+///
+/// ```
+/// use std::time::Duration;
+/// use hedgerow::pipeline::{Pipeline, PipelineError};
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() {
+/// let limit = Duration::from_millis(5);
+/// let pipeline = Pipeline::builder().timeout(limit).build().unwrap();
+/// let never = pipeline.execute(|_| std::future::pending::<Result<u32, String>>()).await;
+/// assert!(matches!(never, Err(PipelineError::TimedOut(it)) if it.limit() == limit));
+/// # }
+/// ```
+#[derive(Debug, Clone)]
+pub struct Timeout {
+    limit: Duration,
+    place: Place,
+}
+
+impl Timeout {
+    /// Gives up after `limit`.
+    pub fn after(limit: Duration) -> Self {
+        Self { limit, place: Place::default() }
+    }
+
+    /// The limit.
+    pub fn limit(&self) -> Duration {
+        self.limit
+    }
+}
+
+impl From<Duration> for Timeout {
+    fn from(limit: Duration) -> Self {
+        Self::after(limit)
+    }
+}
+
+impl Layer for Timeout {
+    type Raises<I: Raises> = MayTimeOut<I>;
+
+    fn kind(&self) -> &'static str {
+        "timeout"
+    }
+
+    fn settings(&self) -> String {
+        format_duration(self.limit)
+    }
+
+    fn check(&self, mistakes: &mut Vec<InvalidOption>) {
+        if self.limit.is_zero() {
+            let remedy = "nothing could ever answer; give it a time, or leave the timeout out";
+            mistakes.push(InvalidOption::new("limit", "0s", remedy));
+        }
+    }
+
+    fn attach(&mut self, place: Place) {
+        self.place = place;
+    }
+
+    fn facts(&self) -> Facts {
+        let limit = (self.limit != Duration::MAX).then_some(self.limit);
+        Facts { limit, ..Facts::default() }
+    }
+}
+
+impl<'p, N: Next> Strategy<N> for &'p Timeout {
+    type Run = TimeoutRun<'p, N>;
+
+    #[inline]
+    fn run(self, next: N, cx: Context) -> Self::Run {
+        let told = (self.place.is_told()).then(|| Box::new(cx.clone()));
+        let deadline = || self.place.time.clock().now().checked_add(self.limit);
+        let (cx, inside) = cx.limited(self.limit).guarded(deadline);
+        let inside = inside.map(|token| Box::new(Guard(Some(token))));
+        let run = Some(next.run_once(cx));
+        TimeoutRun { run, wait: Wait::new(), attempts: 1, inside, told, timeout: self }
+    }
+
+    fn attempts(run: &Self::Run) -> u32 {
+        run.run.as_ref().map_or(run.attempts, N::attempts)
+    }
+}
+
+pin_project! {
+    /// A run that gives up after a limit.
+    #[must_use = "futures do nothing unless polled"]
+    pub struct TimeoutRun<'p, N: Next> {
+        #[pin]
+        run: Option<N::Run>,
+        #[pin]
+        wait: Wait,
+        // Of a run that was dropped.
+        attempts: u32,
+        inside: Option<Box<Guard>>,
+        told: Option<Box<Context>>,
+        timeout: &'p Timeout,
+    }
+}
+
+/// Fires a token when it is dropped.
+#[derive(Debug)]
+struct Guard(Option<CancellationToken>);
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        if let Some(token) = &self.0 {
+            token.cancel();
+        }
+    }
+}
+
+impl<N: Next> Future for TimeoutRun<'_, N> {
+    type Output = PipelineResult<N::Value, N::Error>;
+
+    #[inline]
+    fn poll(self: Pin<&mut Self>, cx: &mut Task<'_>) -> Poll<Self::Output> {
+        let mut this = self.project();
+        let Some(run) = this.run.as_mut().as_pin_mut() else {
+            panic!("`TimeoutRun` polled after completion");
+        };
+        if let Poll::Ready(outcome) = run.poll(cx) {
+            if let Some(inside) = this.inside {
+                inside.0 = None; // the winner's token stays as it is
+            }
+            return Poll::Ready(outcome);
+        }
+        let Timeout { limit, place } = this.timeout;
+        let elapsed = ready!(this.wait.poll(&place.time, *limit, cx));
+        *this.attempts = this.run.as_ref().get_ref().as_ref().map_or(1, N::attempts);
+        // The token fires before what it belongs to is dropped.
+        *this.inside = None;
+        this.run.set(None);
+        let timed_out = match this.told.take() {
+            Some(cx) => place.time_out(&cx, *limit, elapsed),
+            None => TimedOut::new(Arc::clone(&place.strategy), *limit, elapsed),
+        };
+        Poll::Ready(Err(PipelineError::TimedOut(timed_out)))
+    }
+}
+
+impl<N: Next> fmt::Debug for TimeoutRun<'_, N> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TimeoutRun").field("timeout", &self.timeout).finish_non_exhaustive()
+    }
+}
