@@ -134,9 +134,13 @@ impl<S> Builder<S> {
         let mut names = unique(names, &layers).into_iter();
         let strategies = describe(&layers, names.clone());
         check(&layers, &strategies, threads)?;
+        // Threads have no runtime: what wakes them is the ring.
+        let time = if threads && time.has_timer() { Time::Ring } else { time };
+        let abandoned = Arc::default();
         let place = |strategy: Arc<str>| {
             let (pipeline, observer) = (Arc::clone(&name), observer.clone());
-            Place { pipeline, strategy, observer, time: time.clone(), threads }
+            let (time, abandoned) = (time.clone(), Arc::clone(&abandoned));
+            Place { pipeline, strategy, observer, time, threads, abandoned }
         };
         layers.attach(&mut |kind| place(names.next().unwrap_or_else(|| kind.into())));
         let warnings = warnings(&strategies);

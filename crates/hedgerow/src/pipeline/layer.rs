@@ -1,7 +1,7 @@
 //! Strategies one inside the other, and what each knows of its place.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use hedgerow_core::{InvalidOption, Observer, StrategyEvent, StrategyEventKind};
@@ -9,6 +9,7 @@ use hedgerow_core::{InvalidOption, Observer, StrategyEvent, StrategyEventKind};
 use super::context::Context;
 use super::error::{Rejected, TimedOut};
 use super::outcome::{Nothing, Raises};
+use crate::abandoned::Abandoned;
 use crate::clock::Time;
 
 /// A strategy before it runs: what it can raise, whether its options make sense, how it is printed.
@@ -68,6 +69,8 @@ pub struct Place {
     pub(crate) time: Time,
     /// Whether attempts run on threads of their own.
     pub(crate) threads: bool,
+    /// Counts those that run on without their execution, if a hedge of the pipeline bounds them.
+    pub(crate) abandoned: Arc<OnceLock<Arc<Abandoned>>>,
 }
 
 impl Place {

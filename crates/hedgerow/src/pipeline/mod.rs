@@ -1,5 +1,6 @@
 //! Resilience pipelines.
 
+mod boxed;
 mod builder;
 mod classify;
 mod context;
@@ -13,9 +14,13 @@ mod next;
 mod outcome;
 #[expect(clippy::module_inception, reason = "the type that the module is about")]
 mod pipeline;
+mod stream;
+mod target;
+mod threads;
 mod timeout;
 mod wait;
 
+pub use boxed::{BoxPipeline, Boxed, ErasedClassifier, ErasedWork};
 pub use builder::{Builder, InvalidPipeline, Nest};
 pub use classify::{Classify, HandleBy, Inherit, Own, PipelineResult, Predicate};
 pub use context::Context;
@@ -34,4 +39,6 @@ pub use outcome::{
     Raises,
 };
 pub use pipeline::{Pipeline, StrategyInfo};
+pub use target::PerTarget;
+pub use threads::{BlockingExecution, BlockingPipeline, OnThreads, ThreadRun};
 pub use timeout::{Timeout, TimeoutRun};

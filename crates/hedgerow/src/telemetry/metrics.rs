@@ -81,8 +81,20 @@ impl Metrics {
     ///
     /// The gauges tell of the budget and the learner that `hedge` has now.
     pub fn new(policy: impl Into<SharedString>, hedge: &Hedge) -> Self {
+        let policy = policy.into();
+        let state = State::new(&policy, hedge);
+        Self::with(policy, state)
+    }
+
+    /// The same without the gauges of what a policy has learned and saved up: for policies that are
+    /// not known yet.
+    pub(super) fn stateless(policy: impl Into<SharedString>) -> Self {
+        Self::with(policy.into(), State { learned: None, saved: None })
+    }
+
+    fn with(policy: SharedString, state: State) -> Self {
         describe();
-        let policy = &policy.into();
+        let policy = &policy;
         let ended = |role: &'static str, end: End| {
             let labels = [("role", role), ("outcome", end.name())];
             labels
@@ -108,7 +120,7 @@ impl Metrics {
             won: counter!("hedgerow.hedges.won", vec![named(policy)]),
             denied: Gate::ALL.map(|gate| counter!("hedgerow.hedges.denied", denied(gate))),
             running: gauge!("hedgerow.attempts.running", vec![named(policy)]),
-            state: State::new(policy, hedge),
+            state,
         }
     }
 

@@ -5,10 +5,14 @@
 
 #[cfg(feature = "metrics")]
 mod metrics;
+#[cfg(feature = "metrics")]
+mod pipeline;
 #[cfg(feature = "tracing")]
 mod traces;
 
 #[cfg(feature = "metrics")]
 pub use metrics::Metrics;
+#[cfg(feature = "metrics")]
+pub use pipeline::PipelineMetrics;
 #[cfg(feature = "tracing")]
 pub use traces::Traces;

@@ -46,7 +46,8 @@ pub use call::{BlockingCall, NextWork};
 pub use place::{Job, Seat, Threads};
 pub use work::BlockingWork;
 
-use place::OwnThreads;
+pub(crate) use park::Parker;
+pub(crate) use place::OwnThreads;
 
 /// A policy for calls that block: made by [`Hedge::blocking`], cheap to make for each call.
 #[derive(Clone, Debug)]

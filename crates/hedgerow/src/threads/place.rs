@@ -60,7 +60,7 @@ pub trait Threads: fmt::Debug + Send + Sync {
 
 /// A new thread for each attempt.
 #[derive(Debug)]
-pub(super) struct OwnThreads;
+pub(crate) struct OwnThreads;
 
 impl Threads for OwnThreads {
     fn reserve(&self, hedge: u8) -> io::Result<Seat> {

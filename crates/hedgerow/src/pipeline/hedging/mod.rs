@@ -159,6 +159,10 @@ impl<P: fmt::Debug, A: Acts> Layer for Hedging<P, A> {
             Time::Ring => self.hedge = self.hedge.clone().ring_timer(),
             Time::Own(clock) => self.hedge = self.hedge.clone().clock(Arc::clone(clock)),
         }
+        if let Some(abandoned) = self.hedge.counts_abandoned() {
+            // Counted for the first hedge that bounds them.
+            let _ = place.abandoned.set(Arc::clone(abandoned));
+        }
         self.detached = place.threads && self.hedge.policy().losers == Losers::Detach;
         if self.detached {
             self.hedge = self.hedge.clone().losers(Losers::Drop);

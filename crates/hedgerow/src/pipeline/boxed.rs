@@ -1,0 +1,194 @@
+//! Pipelines whose type does not say what they are made of.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::classify::{Classify, PipelineResult};
+use super::context::Context;
+use super::hedging::BoxRun;
+use super::layer::{Described, Layers, Place};
+use super::next::{Innermost, Next, Rest};
+use super::outcome::Everything;
+use super::pipeline::{Built, Pipeline};
+
+/// A pipeline for work of one type, whatever it is made of: to keep in a struct.
+///
+/// Made by [`Pipeline::boxed`]. It is used like any other pipeline; an execution costs some
+/// allocations more, and its work must be `Send` and `Sync`.
+///
+/// ```
+/// use std::time::Duration;
+/// use hedgerow::Hedge;
+/// use hedgerow::pipeline::{BoxPipeline, Pipeline};
+///
+/// struct Client {
+///     pipeline: BoxPipeline<u32, String>,
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() {
+/// let pipeline = Pipeline::builder()
+///     .timeout(Duration::from_secs(2))
+///     .hedge(Hedge::after(Duration::from_millis(150)))
+///     .build()
+///     .unwrap();
+/// let client = Client { pipeline: pipeline.boxed() };
+/// let answer = client.pipeline.execute(async |_| Ok(42)).await;
+/// assert_eq!(answer, Ok(42));
+/// # }
+/// ```
+pub type BoxPipeline<T, E> = Pipeline<Boxed<T, E>>;
+
+impl<L: Layers + Send + Sync + 'static> Pipeline<L> {
+    /// The same pipeline, for work of one type, in a type that does not say what it is made of. It
+    /// shares all state with this one.
+    pub fn boxed<T, E>(&self) -> BoxPipeline<T, E>
+    where
+        for<'p> Rest<'p, L, ErasedWork<'p, T, E>>: Next<Value = T, Error = E, Run: Send>,
+        T: 'static,
+        E: 'static,
+    {
+        let layers = Boxed(Arc::new(self.clone()));
+        let place = self.place().clone();
+        let (strategies, warnings) = (self.strategies().to_vec(), self.warnings().to_vec());
+        Pipeline::new(Built { layers, place, strategies, warnings })
+    }
+}
+
+/// The strategies of a [`BoxPipeline`].
+pub struct Boxed<T, E>(Arc<dyn Erased<T, E>>);
+
+impl<T, E> fmt::Debug for Boxed<T, E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Boxed")
+    }
+}
+
+/// A pipeline whose type nobody knows any more.
+trait Erased<T, E>: Send + Sync {
+    fn run<'p>(&'p self, work: ErasedWork<'p, T, E>, cx: Context) -> BoxRun<'p, T, E>;
+}
+
+impl<L, T, E> Erased<T, E> for Pipeline<L>
+where
+    L: Send + Sync,
+    for<'p> Rest<'p, L, ErasedWork<'p, T, E>>: Next<Value = T, Error = E, Run: Send>,
+    T: 'static,
+    E: 'static,
+{
+    fn run<'p>(&'p self, work: ErasedWork<'p, T, E>, cx: Context) -> BoxRun<'p, T, E> {
+        Box::pin(Rest { layers: self.layers(), work }.run_once(cx))
+    }
+}
+
+type BeginBoxed<'w, T, E> = dyn Fn(Context, &'w Place) -> BoxRun<'w, T, E> + Send + Sync + 'w;
+
+/// Work whose type nobody knows any more.
+pub struct ErasedWork<'w, T, E> {
+    begin: Arc<BeginBoxed<'w, T, E>>,
+    classifier: ErasedClassifier<'w, T, E>,
+}
+
+impl<T, E> Clone for ErasedWork<'_, T, E> {
+    fn clone(&self) -> Self {
+        Self { begin: Arc::clone(&self.begin), classifier: self.classifier.clone() }
+    }
+}
+
+impl<T, E> fmt::Debug for ErasedWork<'_, T, E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ErasedWork")
+    }
+}
+
+impl<'p, T, E> Innermost<'p> for ErasedWork<'p, T, E> {
+    type Value = T;
+    type Error = E;
+    type Run = BoxRun<'p, T, E>;
+    type Classifier = ErasedClassifier<'p, T, E>;
+
+    const FORKS: bool = false;
+
+    fn run(&self, cx: Context, place: &'p Place) -> Self::Run {
+        (self.begin)(cx, place)
+    }
+
+    fn attempts(_: &Self::Run) -> u32 {
+        1
+    }
+
+    fn classifier(&self) -> &Self::Classifier {
+        &self.classifier
+    }
+}
+
+/// What outcomes mean, of a type that nobody knows any more.
+pub struct ErasedClassifier<'w, T, E>(Arc<dyn Classify<T, E> + Send + Sync + 'w>);
+
+impl<T, E> Clone for ErasedClassifier<'_, T, E> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<T, E> fmt::Debug for ErasedClassifier<'_, T, E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ErasedClassifier")
+    }
+}
+
+impl<T, E> Classify<T, E> for ErasedClassifier<'_, T, E> {
+    fn handle(&self, outcome: &PipelineResult<T, E>) -> bool {
+        self.0.handle(outcome)
+    }
+
+    fn is_rejection(&self, error: &E) -> bool {
+        self.0.is_rejection(error)
+    }
+
+    fn retry_after(&self, outcome: &PipelineResult<T, E>) -> Option<Duration> {
+        self.0.retry_after(outcome)
+    }
+}
+
+impl<T, E> Layers for Boxed<T, E> {
+    type Raises = Everything;
+
+    /// They were looked at before.
+    fn each(&self, _: &mut dyn FnMut(&dyn Described)) {}
+
+    fn attach(&mut self, _: &mut dyn FnMut(&'static str) -> Place) {}
+}
+
+impl<'p, T, E, W> Next for Rest<'p, Boxed<T, E>, W>
+where
+    W: Innermost<'p, Value = T, Error = E, Run: Send, Classifier: Send + Sync> + Send + Sync + 'p,
+{
+    type Value = T;
+    type Error = E;
+    type Run = BoxRun<'p, T, E>;
+    type Classifier = W::Classifier;
+
+    const FORKS: bool = true;
+
+    fn run(&self, cx: Context) -> Self::Run {
+        self.clone().run_once(cx)
+    }
+
+    fn run_once(self, cx: Context) -> Self::Run {
+        let classifier = ErasedClassifier(Arc::new(self.work.classifier().clone()));
+        let work = self.work;
+        let begin =
+            Arc::new(move |cx, place| -> BoxRun<'p, T, E> { Box::pin(work.run(cx, place)) });
+        self.layers.0.run(ErasedWork { begin, classifier }, cx)
+    }
+
+    /// Asked by nobody: a boxed pipeline is never inside another.
+    fn attempts(_: &Self::Run) -> u32 {
+        1
+    }
+
+    fn classifier(&self) -> &Self::Classifier {
+        self.work.classifier()
+    }
+}

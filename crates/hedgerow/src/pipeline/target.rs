@@ -1,0 +1,152 @@
+//! One set of strategies for each of several targets.
+
+use std::fmt;
+use std::sync::Arc;
+
+use hedgerow_core::InvalidOption;
+
+use super::context::Context;
+use super::layer::{Facts, Layer, Layers, Place};
+use super::leaf::Inner;
+use super::next::{Next, Rest, Strategy};
+use super::outcome::{Everything, Raises};
+use super::pipeline::Pipeline;
+use crate::attempt::Attempt;
+
+/// Sends each attempt to one of several targets, through strategies of that target's own: a breaker
+/// and a limiter for each endpoint, say. Added inside a hedge or a retry.
+///
+/// Each target has a pipeline, and all of these have strategies of the same types. The work reads
+/// where it is to go from [`Attempt::target`], an index into the list. By default attempt 0 goes to
+/// the first target, attempt 1 to the second and so on, round and round;
+/// [`route`](PerTarget::route) decides otherwise.
+///
+/// ```
+/// use std::time::Duration;
+/// use hedgerow::Hedge;
+/// use hedgerow::pipeline::{PerTarget, Pipeline};
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() {
+/// # async fn get(host: &str) -> Result<String, String> {
+/// #     if host == "eu.example" { std::future::pending().await } Ok(host.to_owned())
+/// # }
+/// let hosts = ["eu.example", "us.example"];
+/// let endpoint = |_: &_| Pipeline::builder().timeout(Duration::from_secs(10)).build().unwrap();
+/// let pipeline = Pipeline::builder()
+///     .hedge(Hedge::after(Duration::from_millis(5)))
+///     .with(PerTarget::new(hosts.iter().map(|host| (*host, endpoint(host)))))
+///     .build()
+///     .unwrap();
+/// let answer = pipeline.execute(|attempt| get(hosts[attempt.target().unwrap()])).await;
+/// assert_eq!(answer, Ok("us.example".to_owned()));
+/// # }
+/// ```
+pub struct PerTarget<L> {
+    targets: Arc<[(Arc<str>, Pipeline<L>)]>,
+    route: Option<Route>,
+    place: Place,
+}
+
+type Route = Arc<dyn Fn(&Attempt) -> usize + Send + Sync>;
+
+impl<L> PerTarget<L> {
+    /// Targets with their names and their pipelines.
+    pub fn new<K: Into<Arc<str>>>(targets: impl IntoIterator<Item = (K, Pipeline<L>)>) -> Self {
+        let targets = targets.into_iter().map(|(name, pipeline)| (name.into(), pipeline));
+        Self { targets: targets.collect(), route: None, place: Place::default() }
+    }
+
+    /// Which target an attempt goes to, by its index; a number past the last counts on from the
+    /// first.
+    #[must_use]
+    pub fn route(mut self, route: impl Fn(&Attempt) -> usize + Send + Sync + 'static) -> Self {
+        self.route = Some(Arc::new(route));
+        self
+    }
+
+    /// The target of this name.
+    pub fn get(&self, name: &str) -> Option<&Pipeline<L>> {
+        self.targets.iter().find(|(target, _)| **target == *name).map(|(_, pipeline)| pipeline)
+    }
+
+    /// Where the attempt goes.
+    fn index(&self, attempt: &Attempt) -> usize {
+        let chosen = match &self.route {
+            Some(route) => route(attempt),
+            None => usize::try_from(attempt.number()).unwrap_or(usize::MAX),
+        };
+        chosen % self.targets.len()
+    }
+}
+
+impl<L> Clone for PerTarget<L> {
+    fn clone(&self) -> Self {
+        let Self { targets, route, place } = self;
+        Self { targets: Arc::clone(targets), route: route.clone(), place: place.clone() }
+    }
+}
+
+impl<L> fmt::Debug for PerTarget<L> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PerTarget").field("targets", &self.targets).finish_non_exhaustive()
+    }
+}
+
+impl<L: Layers> Layer for PerTarget<L> {
+    type Raises<I: Raises> = Everything;
+
+    fn kind(&self) -> &'static str {
+        "per-target"
+    }
+
+    fn settings(&self) -> String {
+        let names: Vec<_> = self.targets.iter().map(|(name, _)| &**name).collect();
+        names.join(", ")
+    }
+
+    fn check(&self, mistakes: &mut Vec<InvalidOption>) {
+        let most = usize::from(u16::MAX);
+        match self.targets.len() {
+            0 => {
+                let remedy = "there is nowhere to go; name at least one target";
+                mistakes.push(InvalidOption::new("targets", "[]", remedy));
+            }
+            targets if targets > most => {
+                let remedy = format!("at most {most} targets can be told apart");
+                mistakes.push(InvalidOption::new("targets", targets, remedy));
+            }
+            _ => {}
+        }
+    }
+
+    fn attach(&mut self, place: Place) {
+        self.place = place;
+    }
+
+    fn facts(&self) -> Facts {
+        let attempts = self.targets.iter().map(|(_, pipeline)| pipeline.max_attempts());
+        let attempts = attempts.fold(Some(1), |most, each| Some(most?.max(each?)));
+        Facts { attempts, ..Facts::default() }
+    }
+}
+
+impl<'p, N, L> Strategy<N> for &'p PerTarget<L>
+where
+    N: Next,
+    Rest<'p, L, Inner<N>>: Next<Value = N::Value, Error = N::Error>,
+{
+    type Run = <Rest<'p, L, Inner<N>> as Next>::Run;
+
+    const FORKS: bool = <Rest<'p, L, Inner<N>> as Next>::FORKS;
+
+    fn run(self, next: N, cx: Context) -> Self::Run {
+        let index = self.index(cx.attempt());
+        let (_, pipeline) = &self.targets[index];
+        let cx = cx.at_target(u16::try_from(index).unwrap_or(u16::MAX));
+        Rest { layers: pipeline.layers(), work: Inner(next) }.run_once(cx)
+    }
+
+    fn attempts(run: &Self::Run) -> u32 {
+        <Rest<'p, L, Inner<N>> as Next>::attempts(run)
+    }
+}
