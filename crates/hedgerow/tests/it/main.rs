@@ -54,6 +54,8 @@ mod ledger;
 mod model;
 /// The future of a call: where it can go, what it borrows.
 mod moving;
+/// The pipeline itself: order, numbers, contexts, outcomes.
+mod p_pipeline;
 /// Scripted calls that keep account of everything they make.
 mod points_world;
 /// Budgets and durations as people write them.
