@@ -22,6 +22,8 @@ pub struct Context {
     /// How long whatever is around waits, counted from about now.
     within: Option<Duration>,
     idempotent: bool,
+    /// Whether it runs on where it is dropped.
+    detached: bool,
 }
 
 impl Context {
@@ -30,7 +32,7 @@ impl Context {
             Some(shared) => Attempt::tracked(0, 0, shared),
             None => Attempt::plain(0),
         };
-        Self { attempt, counter: None, execution, within: None, idempotent }
+        Self { attempt, counter: None, execution, within: None, idempotent, detached: false }
     }
 
     /// The attempt that runs next, as the work will see it.
@@ -88,9 +90,15 @@ impl Context {
         Self { attempt: Attempt { number, ..self.attempt }, ..self }
     }
 
-    /// The same, but nothing tells it to stop.
+    /// Whether it runs on where it is dropped.
+    pub(crate) fn is_detached(&self) -> bool {
+        self.detached
+    }
+
+    /// The same, but it runs on where it is dropped: nobody tells it to stop.
     #[cold]
-    pub(crate) fn undisturbed(mut self) -> Self {
+    pub(crate) fn detached(mut self) -> Self {
+        self.detached = true;
         if let Some(shared) = self.attempt.shared() {
             let mut quiet = Shared::new(shared.deadline, shared.operation.clone());
             quiet.properties = shared.properties.clone();
@@ -103,8 +111,9 @@ impl Context {
     pub(crate) fn hedged(&self, attempt: Attempt) -> Self {
         let attempt = attempt.at_target(self.attempt.target);
         let within = self.within.filter(|_| attempt.hedge_number() == 0);
-        let counter = self.counter.clone();
-        Self { attempt, counter, execution: self.execution, within, idempotent: self.idempotent }
+        let (counter, execution) = (self.counter.clone(), self.execution);
+        let (idempotent, detached) = (self.idempotent, self.detached);
+        Self { attempt, counter, execution, within, idempotent, detached }
     }
 
     /// The same inside a limit that starts now.

@@ -214,11 +214,12 @@ pin_project! {
     /// Polling it again after it was ready panics.
     #[must_use = "futures do nothing unless polled"]
     pub struct Executing<'p, N: Next> {
+        // Dropped first: tokens fire before what they belong to is dropped.
+        watch: Option<Box<Watch>>,
         #[pin]
         stage: Stage<N>,
         idempotent: bool,
         asked: Option<Box<Asked>>,
-        watch: Option<Box<Watch>>,
         told: Option<Box<Told<'p>>>,
         place: &'p Place,
     }
@@ -270,7 +271,7 @@ impl<'p, N: Next> Executing<'p, N> {
         *this.told = place.is_told().then(|| Told::begun(place, &cx));
         let token = this.asked.as_deref().and_then(|asked| asked.token.as_ref());
         if token.is_none_or(|token| !token.is_cancelled()) {
-            let run = next.run_once(cx);
+            let run = Told::polling(this.told, || next.run_once(cx));
             this.stage.set(Stage::Running { run });
         } else {
             this.stage.set(Stage::Over);
@@ -316,7 +317,7 @@ impl<N: Next> Future for Executing<'_, N> {
         }
         let mut this = self.as_mut().project();
         let polled = match this.stage.as_mut().project() {
-            StageProj::Running { run } => run.poll(cx),
+            StageProj::Running { run } => Told::polling(this.told, || run.poll(cx)),
             _ if this.watch.is_some() => Poll::Ready(Err(PipelineError::Cancelled)),
             _ => panic!("`Executing` polled after completion"),
         };

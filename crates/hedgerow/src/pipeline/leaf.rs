@@ -45,8 +45,9 @@ where
 
     #[inline]
     fn run(&self, cx: Context, place: &'p Place) -> Self::Run {
-        let told = place.is_told().then(|| Told::started(place, &cx));
-        WorkRun { work: (self.work)(cx.into_attempt()), told }
+        let mut told = place.is_told().then(|| Told::started(place, &cx));
+        let work = Told::polling(&mut told, || (self.work)(cx.into_attempt()));
+        WorkRun { work, told }
     }
 
     fn attempts(_: &Self::Run) -> u32 {
@@ -74,7 +75,8 @@ impl<Fut: Work> Future for WorkRun<'_, Fut> {
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Task<'_>) -> Poll<Self::Output> {
         let this = self.project();
-        let outcome = ready!(this.work.poll(cx)).map_err(PipelineError::Failed);
+        let outcome = ready!(Told::polling(this.told, || this.work.poll(cx)));
+        let outcome = outcome.map_err(PipelineError::Failed);
         if let Some(told) = this.told.take() {
             told.ended(end_of(&outcome));
         }
@@ -101,6 +103,8 @@ pub(crate) struct Told<'p> {
     began: Instant,
     /// Whether it is the execution as a whole.
     whole: bool,
+    /// Whether a poll is under way: dropped then, it panicked.
+    polling: bool,
     over: bool,
 }
 
@@ -120,7 +124,20 @@ impl<'p> Told<'p> {
 
     fn new(place: &'p Place, cx: &Context, whole: bool) -> Box<Self> {
         let began = place.time.clock().now();
-        Box::new(Self { place, cx: cx.clone(), began, whole, over: false })
+        Box::new(Self { place, cx: cx.clone(), began, whole, polling: false, over: false })
+    }
+
+    /// Polls what it tells of.
+    #[inline]
+    pub(crate) fn polling<V>(told: &mut Option<Box<Self>>, poll: impl FnOnce() -> V) -> V {
+        if let Some(told) = told {
+            told.polling = true;
+        }
+        let polled = poll();
+        if let Some(told) = told {
+            told.polling = false;
+        }
+        polled
     }
 
     /// It ended with an outcome.
@@ -144,10 +161,7 @@ impl<'p> Told<'p> {
 impl Drop for Told<'_> {
     fn drop(&mut self) {
         if !self.over {
-            // Whoever drops it while its thread unwinds does so, as far as one can tell, because it
-            // panicked.
-            let panicked = std::thread::panicking();
-            self.tell(if panicked { RunEnd::Panicked } else { RunEnd::Cancelled });
+            self.tell(if self.polling { RunEnd::Panicked } else { RunEnd::Cancelled });
         }
     }
 }

@@ -351,7 +351,10 @@ impl<T: Send + 'static, E: Send + 'static> Future for ThreadRun<'_, T, E> {
         self.state = State::Over;
         let outcome = match received {
             Ok(Ok(outcome)) => outcome.map_err(PipelineError::Failed),
-            Ok(Err(panic)) => resume_unwind(panic),
+            Ok(Err(panic)) => {
+                let raise = || resume_unwind(panic);
+                Told::polling(&mut self.told, raise)
+            }
             Err(error) => panic!("the thread of an attempt is gone with its job: {error}"),
         };
         if let Some(told) = self.told.take() {

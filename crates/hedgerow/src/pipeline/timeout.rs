@@ -104,7 +104,8 @@ impl<'p, N: Next> Strategy<N> for &'p Timeout {
         let told = (self.place.is_told()).then(|| Box::new(cx.clone()));
         let deadline = || self.place.time.clock().now().checked_add(self.limit);
         let (cx, inside) = cx.limited(self.limit).guarded(deadline);
-        let inside = inside.map(|token| Box::new(Guard(Some(token))));
+        let on_drop = !cx.is_detached();
+        let inside = inside.map(|token| Box::new(Guard { token, on_drop }));
         let run = Some(next.run_once(cx));
         TimeoutRun { run, wait: Wait::new(), attempts: 1, inside, told, timeout: self }
     }
@@ -118,26 +119,31 @@ pin_project! {
     /// A run that gives up after a limit.
     #[must_use = "futures do nothing unless polled"]
     pub struct TimeoutRun<'p, N: Next> {
+        // Dropped first: the token fires before what it belongs to is dropped.
+        inside: Option<Box<Guard>>,
         #[pin]
         run: Option<N::Run>,
         #[pin]
         wait: Wait,
         // Of a run that was dropped.
         attempts: u32,
-        inside: Option<Box<Guard>>,
         told: Option<Box<Context>>,
         timeout: &'p Timeout,
     }
 }
 
-/// Fires a token when it is dropped.
+/// The token of what runs inside.
 #[derive(Debug)]
-struct Guard(Option<CancellationToken>);
+struct Guard {
+    token: CancellationToken,
+    /// Whether it fires when the run is dropped.
+    on_drop: bool,
+}
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        if let Some(token) = &self.0 {
-            token.cancel();
+        if self.on_drop {
+            self.token.cancel();
         }
     }
 }
@@ -153,7 +159,7 @@ impl<N: Next> Future for TimeoutRun<'_, N> {
         };
         if let Poll::Ready(outcome) = run.poll(cx) {
             if let Some(inside) = this.inside {
-                inside.0 = None; // the winner's token stays as it is
+                inside.on_drop = false; // the winner's token stays as it is
             }
             return Poll::Ready(outcome);
         }
@@ -161,7 +167,9 @@ impl<N: Next> Future for TimeoutRun<'_, N> {
         let elapsed = ready!(this.wait.poll(&place.time, *limit, cx));
         *this.attempts = this.run.as_ref().get_ref().as_ref().map_or(1, N::attempts);
         // The token fires before what it belongs to is dropped.
-        *this.inside = None;
+        if let Some(inside) = this.inside.take() {
+            inside.token.cancel();
+        }
         this.run.set(None);
         let timed_out = match this.told.take() {
             Some(cx) => place.time_out(&cx, *limit, elapsed),

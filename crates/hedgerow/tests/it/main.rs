@@ -54,8 +54,14 @@ mod ledger;
 mod model;
 /// The future of a call: where it can go, what it borrows.
 mod moving;
+/// What the observer of a pipeline is told.
+mod p_events;
 /// The pipeline itself: order, numbers, contexts, outcomes.
 mod p_pipeline;
+/// Streams through a pipeline.
+mod p_streams;
+/// Pipelines of work that blocks.
+mod p_threads;
 /// Scripted calls that keep account of everything they make.
 mod points_world;
 /// Budgets and durations as people write them.

@@ -20,7 +20,7 @@ use crate::support::{Act, Answer, Notes, err, lock, ms, never, ok, work};
 /// What metrics recorded, up to when it is first looked at (looking resets the recorder).
 #[derive(Default)]
 pub(crate) struct Recorded {
-    recorder: DebuggingRecorder,
+    pub(crate) recorder: DebuggingRecorder,
     seen: OnceLock<Vec<(Key, DebugValue)>>,
 }
 
@@ -192,7 +192,7 @@ async fn the_learned_delay_is_a_gauge() {
 
 /// What was traced: a line for each event, with its fields, and for each span that opens.
 #[derive(Clone, Default)]
-struct Traced(Arc<Mutex<Vec<String>>>);
+pub(crate) struct Traced(pub(crate) Arc<Mutex<Vec<String>>>);
 
 struct Fields<'a>(&'a mut String);
 

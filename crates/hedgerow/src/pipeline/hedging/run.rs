@@ -54,8 +54,7 @@ where
             hedges: 0,
         };
         let first = cx.attempt().number();
-        let quiet = self.detached;
-        let work = Attempts { next, cx, numbered: by_call, quiet };
+        let work = Attempts { next, cx, numbered: by_call, detached: self.detached };
         HedgeRun { hedged: Hedged::new(&self.hedge, work, rules, extras), own, first }
     }
 
@@ -137,8 +136,8 @@ pub struct Attempts<N> {
     cx: Context,
     /// Whether attempts come with their numbers.
     numbered: bool,
-    /// Whether they are not to be told to stop.
-    quiet: bool,
+    /// Whether they run on where they lose.
+    detached: bool,
 }
 
 impl<N: Next> Begin<N::Run> for Attempts<N> {
@@ -153,7 +152,7 @@ impl<N: Next> Begin<N::Run> for Attempts<N> {
             };
             cx = cx.renumbered(number);
         }
-        self.next.run(if self.quiet { cx.undisturbed() } else { cx })
+        self.next.run(if self.detached { cx.detached() } else { cx })
     }
 }
 
