@@ -26,7 +26,7 @@ pub(crate) type Answer = Result<&'static str, &'static str>;
 pub(crate) type Scripted = Pin<Box<dyn Future<Output = Answer> + Send>>;
 
 /// What one scripted attempt does.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) enum Act {
     /// It returns this after so many milliseconds.
     Return(u64, Answer),
