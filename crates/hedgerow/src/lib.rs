@@ -82,6 +82,8 @@ mod late;
 #[cfg(feature = "pipeline")]
 pub mod pipeline;
 mod properties;
+#[cfg(all(feature = "serde", feature = "pipeline"))]
+pub mod registry;
 mod report;
 mod ring;
 mod rules;

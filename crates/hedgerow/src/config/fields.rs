@@ -143,7 +143,7 @@ impl HedgeConfig {
 }
 
 /// A key as an error shows it: in quotes if it is no plain word.
-fn shown(key: &str) -> String {
+pub(crate) fn shown(key: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "_-.".contains(c);
     if !key.is_empty() && key.chars().take(100).all(plain) {
         brief(&key)
@@ -153,7 +153,7 @@ fn shown(key: &str) -> String {
 }
 
 /// A question for the nearest of these names, or all of them if none is near.
-pub(super) fn did_you_mean<'n>(word: &str, names: impl Iterator<Item = &'n str> + Clone) -> String {
+pub(crate) fn did_you_mean<'n>(word: &str, names: impl Iterator<Item = &'n str> + Clone) -> String {
     match nearest(word, names.clone()) {
         Some(nearest) => format!("did you mean {nearest}?"),
         None => one_of(names),

@@ -4,7 +4,7 @@
 //! with: programs with more settings read theirs in the same way, so that all mistakes are told at
 //! once, each with its key, its value and the remedy.
 
-mod fields;
+pub(crate) mod fields;
 mod format;
 mod layers;
 mod learning;
@@ -220,7 +220,7 @@ impl From<InvalidOption> for ConfigError {
 /// Mistakes while they are found. Those past the first are counted and not kept: a file can hold
 /// millions, each of which takes more room than what it is about.
 #[derive(Debug, Default)]
-struct Mistakes {
+pub(crate) struct Mistakes {
     told: Vec<InvalidOption>,
     untold: usize,
 }
@@ -234,7 +234,7 @@ impl Mistakes {
     }
 
     /// Adds those of a part; `place` says which part it is.
-    fn add(&mut self, error: ConfigError, place: impl fmt::Display) {
+    pub(crate) fn add(&mut self, error: ConfigError, place: impl fmt::Display) {
         let found = error.mistakes.len();
         let room = found.min(Self::KEPT.saturating_sub(self.told.len()));
         self.untold += found - room + error.untold;
@@ -246,7 +246,7 @@ impl Mistakes {
     }
 
     /// The whole, unless something is wrong with it.
-    fn unless_any<T>(self, whole: T) -> Result<T, ConfigError> {
+    pub(crate) fn unless_any<T>(self, whole: T) -> Result<T, ConfigError> {
         if self.is_empty() {
             Ok(whole)
         } else {

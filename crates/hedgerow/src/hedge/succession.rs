@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use hedgerow_core::Observer;
 use hedgerow_core::latency::Learner;
 
 use super::Hedge;
@@ -51,6 +52,13 @@ impl Hedge {
         if earlier.epoch.is_some() {
             self.epoch.clone_from(&earlier.epoch);
         }
+        self.derived()
+    }
+
+    /// The same policy with these in place of whatever it has.
+    #[cfg_attr(not(feature = "pipeline"), expect(dead_code, reason = "for pipelines"))]
+    pub(crate) fn observed_by(mut self, observer: Option<Arc<dyn Observer>>, time: Time) -> Self {
+        (self.policy.observer, self.time) = (observer, time);
         self.derived()
     }
 }

@@ -6,9 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hedgerow_core::text::format_duration;
-use hedgerow_core::{Both, InvalidOption, Observer};
+use hedgerow_core::{Both, Budget, InvalidOption, Observer};
 
 use super::custom::Custom;
+use super::dynamic::{AnyStrategy, Dynamic};
 use super::hedging::Hedging;
 use super::layer::{Described, End, Layer, Layers, Place, Then};
 use super::pipeline::{Built, Pipeline, StrategyInfo};
@@ -129,8 +130,45 @@ impl<S> Builder<S> {
     where
         S: Nest<End>,
     {
+        let (strategies, rest) = self.split();
+        rest.assemble(strategies.nest(End::default()), threads)
+    }
+
+    fn split(self) -> (S, Builder<()>) {
         let Self { strategies, names, name, observer, time } = self;
-        let mut layers = strategies.nest(End::default());
+        (strategies, Builder { strategies: (), names, name, observer, time })
+    }
+}
+
+impl Builder<()> {
+    /// A pipeline of strategies that are known only now, each with its name, the outermost first.
+    ///
+    /// # Errors
+    ///
+    /// As [`build`](Builder::build).
+    pub fn build_dynamic(
+        self,
+        strategies: Vec<(Arc<str>, AnyStrategy)>,
+    ) -> Result<Pipeline<Dynamic>, InvalidPipeline> {
+        self.build_sharing(strategies, None)
+    }
+
+    pub(crate) fn build_sharing(
+        mut self,
+        strategies: Vec<(Arc<str>, AnyStrategy)>,
+        budget: Option<Arc<dyn Budget>>,
+    ) -> Result<Pipeline<Dynamic>, InvalidPipeline> {
+        let (names, strategies): (Vec<_>, _) = strategies.into_iter().unzip();
+        self.names = names.into_iter().map(Some).collect();
+        self.assemble(Dynamic::new(strategies, budget), false)
+    }
+
+    fn assemble<L: Layers>(
+        self,
+        mut layers: L,
+        threads: bool,
+    ) -> Result<Pipeline<L>, InvalidPipeline> {
+        let Self { strategies: (), names, name, observer, time } = self;
         let mut names = unique(names, &layers).into_iter();
         let strategies = describe(&layers, names.clone());
         check(&layers, &strategies, threads)?;

@@ -55,14 +55,11 @@ where
     const FORKS: bool = true;
 
     fn run(self, next: N, cx: Context) -> Self::Run {
-        let first = cx.attempt().number();
-        let cx = cx.counted();
-        let counter = cx.counter().cloned();
-        CustomRun { run: self.strategy.run(next, cx), counter, first }
+        CustomRun::counted(cx, |cx| self.strategy.run(next, cx))
     }
 
     fn attempts(run: &Self::Run) -> u32 {
-        run.counter.as_ref().map_or(1, |counter| counter.upcoming().saturating_sub(run.first))
+        run.attempts()
     }
 }
 
@@ -112,13 +109,28 @@ pub trait CustomStrategy<N: Next> {
 }
 
 pin_project! {
-    /// A run of a strategy of one's own.
+    /// A run of strategies of which nobody knows how many attempts they begin.
     #[derive(Debug)]
     pub struct CustomRun<F> {
         #[pin]
         run: F,
         counter: Option<AttemptCounter>,
         first: u32,
+    }
+}
+
+impl<F> CustomRun<F> {
+    /// Begins a run whose attempts are counted.
+    pub(crate) fn counted(cx: Context, run: impl FnOnce(Context) -> F) -> Self {
+        let first = cx.attempt().number();
+        let cx = cx.counted();
+        let counter = cx.counter().cloned();
+        Self { run: run(cx), counter, first }
+    }
+
+    /// How many attempts it has begun so far.
+    pub(crate) fn attempts(&self) -> u32 {
+        self.counter.as_ref().map_or(1, |counter| counter.upcoming().saturating_sub(self.first))
     }
 }
 

@@ -5,6 +5,7 @@ mod builder;
 mod classify;
 mod context;
 mod custom;
+mod dynamic;
 mod error;
 mod execution;
 mod hedging;
@@ -25,6 +26,7 @@ pub use builder::{Builder, InvalidPipeline, Nest};
 pub use classify::{Classify, HandleBy, Inherit, Own, PipelineResult, Predicate};
 pub use context::Context;
 pub use custom::{Custom, CustomRun, CustomStrategy};
+pub use dynamic::{AnyStrategy, Dynamic};
 pub use error::{FallbackFailed, PipelineError, Rejected, TimedOut};
 pub use execution::{Executing, Execution, Settling};
 pub use hedging::{

@@ -96,6 +96,8 @@ mod presets_strategy;
 mod presets_structured;
 /// Random policies and scripts: the fronts agree, and the invariants hold.
 mod properties;
+/// Named pipelines from one configuration.
+mod registry;
 /// What once broke.
 mod regressions;
 /// Policies that are changed while they are used.

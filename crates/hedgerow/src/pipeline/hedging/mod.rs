@@ -6,7 +6,7 @@ mod run;
 use std::fmt;
 use std::sync::Arc;
 
-use hedgerow_core::{Delay, Losers, Schedule};
+use hedgerow_core::{Budget, Delay, Losers, Schedule};
 
 use super::classify::{HandleBy, Inherit, Own, PipelineResult};
 use super::layer::{Facts, Layer, Place};
@@ -117,6 +117,22 @@ impl<P, A> Hedging<P, A> {
         let Self { hedge, predicate, actions: _, on_hedge, delay_with, place, detached } = self;
         let actions = ActBy(next);
         Hedging { hedge, predicate, actions, on_hedge, delay_with, place, detached }
+    }
+
+    /// The same within this budget.
+    #[cfg_attr(not(feature = "serde"), expect(dead_code, reason = "for configurations"))]
+    pub(crate) fn budget(mut self, budget: Arc<dyn Budget>) -> Self {
+        self.hedge = self.hedge.budget(budget);
+        self
+    }
+
+    /// Goes on with what an earlier one has learned and saved up.
+    #[cfg_attr(not(feature = "serde"), expect(dead_code, reason = "for configurations"))]
+    pub(crate) fn taking_over(&mut self, earlier: &Self) {
+        // Observers and the clock are the pipeline's.
+        let (observer, time) = (self.hedge.policy().observer.clone(), self.hedge.time().clone());
+        let hedge = self.hedge.clone().taking_over(&earlier.hedge);
+        self.hedge = hedge.observed_by(observer, time);
     }
 
     /// Whether anybody can see the numbers of the hedges that are to start.

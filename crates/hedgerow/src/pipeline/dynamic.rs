@@ -1,0 +1,146 @@
+//! Pipelines whose strategies are known only when the program runs.
+
+use std::sync::Arc;
+
+use hedgerow_core::Budget;
+
+use super::context::Context;
+use super::custom::CustomRun;
+use super::hedging::{BoxRun, Hedging};
+use super::layer::{Described, End, Layer, Layers, Place};
+use super::next::{Innermost, Next, Rest, Strategy};
+use super::outcome::Everything;
+use super::timeout::Timeout;
+
+/// A strategy that works on any work: what a configuration file can name.
+///
+/// A fallback and a cache are not among them: they need values.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub enum AnyStrategy {
+    /// A [`Timeout`].
+    Timeout(Timeout),
+    /// A [`Hedging`].
+    Hedge(Hedging),
+}
+
+/// Does the same with whatever strategy it is.
+macro_rules! each {
+    ($any:expr, $strategy:ident => $does:expr) => {
+        match $any {
+            AnyStrategy::Timeout($strategy) => $does,
+            AnyStrategy::Hedge($strategy) => $does,
+        }
+    };
+}
+
+/// Strategies that are known only when the program runs, the outermost first.
+///
+/// Each run of one allocates, and attempts are counted together.
+#[derive(Debug, Clone)]
+pub struct Dynamic {
+    pub(crate) strategies: Vec<AnyStrategy>,
+    /// The budget that its hedges and retries share, if they do.
+    pub(crate) budget: Option<Arc<dyn Budget>>,
+    end: End,
+}
+
+impl Dynamic {
+    pub(crate) fn new(strategies: Vec<AnyStrategy>, budget: Option<Arc<dyn Budget>>) -> Self {
+        Self { strategies, budget, end: End::default() }
+    }
+}
+
+impl Layers for Dynamic {
+    type Raises = Everything;
+
+    fn each(&self, look: &mut dyn FnMut(&dyn Described)) {
+        for strategy in &self.strategies {
+            each!(strategy, strategy => look(strategy));
+        }
+    }
+
+    fn attach(&mut self, place: &mut dyn FnMut(&'static str) -> Place) {
+        for strategy in &mut self.strategies {
+            each!(strategy, strategy => strategy.attach(place(Layer::kind(strategy))));
+        }
+        self.end.attach(place);
+    }
+}
+
+impl<'p, W> Next for Rest<'p, Dynamic, W>
+where
+    W: Innermost<'p, Value: Send, Error: Send, Run: Send, Classifier: Send + Sync>
+        + Send
+        + Sync
+        + 'p,
+{
+    type Value = W::Value;
+    type Error = W::Error;
+    type Run = CustomRun<BoxRun<'p, W::Value, W::Error>>;
+    type Classifier = W::Classifier;
+
+    const FORKS: bool = true;
+
+    fn run(&self, cx: Context) -> Self::Run {
+        self.clone().run_once(cx)
+    }
+
+    fn run_once(self, cx: Context) -> Self::Run {
+        let Self { layers: Dynamic { strategies, end, .. }, work } = self;
+        CustomRun::counted(cx, |cx| Remaining { strategies, place: &end.0, work }.run_once(cx))
+    }
+
+    fn attempts(run: &Self::Run) -> u32 {
+        run.attempts()
+    }
+
+    fn classifier(&self) -> &Self::Classifier {
+        self.work.classifier()
+    }
+}
+
+/// The strategies from one on inwards, around the work.
+#[derive(Debug, Clone)]
+struct Remaining<'p, W> {
+    strategies: &'p [AnyStrategy],
+    place: &'p Place,
+    work: W,
+}
+
+impl<'p, W> Next for Remaining<'p, W>
+where
+    W: Innermost<'p, Value: Send, Error: Send, Run: Send, Classifier: Send + Sync>
+        + Send
+        + Sync
+        + 'p,
+{
+    type Value = W::Value;
+    type Error = W::Error;
+    type Run = BoxRun<'p, W::Value, W::Error>;
+    type Classifier = W::Classifier;
+
+    const FORKS: bool = true;
+
+    fn run(&self, cx: Context) -> Self::Run {
+        self.clone().run_once(cx)
+    }
+
+    fn run_once(self, cx: Context) -> Self::Run {
+        let Self { strategies, place, work } = self;
+        let Some((strategy, strategies)) = strategies.split_first() else {
+            return Box::pin(work.run_once(cx, place));
+        };
+        let next = Remaining { strategies, place, work };
+        each!(strategy, strategy => Box::pin(strategy.run(next, cx)))
+    }
+
+    /// Asked by nobody: attempts are counted together.
+    fn attempts(_: &Self::Run) -> u32 {
+        1
+    }
+
+    fn classifier(&self) -> &Self::Classifier {
+        self.work.classifier()
+    }
+}

@@ -1,0 +1,207 @@
+//! Pipelines as a configuration file spells them.
+
+use std::sync::Arc;
+
+use hedgerow_core::{Budget, ExtraLoad, RatioBudget};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+use super::ConfiguredPipeline;
+use super::strategies::{self, Kind};
+use crate::config::fields::{did_you_mean, shown};
+use crate::config::{ConfigError, Fields, Mistakes, Value};
+use crate::pipeline::{AnyStrategy, Builder, Pipeline};
+
+/// Named pipelines as a configuration file spells them: a table for each.
+///
+/// | key | what |
+/// |---|---|
+/// | `strategies` | the names of its strategies, the outermost first |
+/// | `max_extra_load` | a budget that all its hedges and retries share: `"5%"` |
+/// | the name of a strategy | a table of its settings; all have defaults but the limit of a timeout |
+///
+/// The kinds of strategies and their settings:
+///
+/// | `kind` | settings |
+/// |---|---|
+/// | `"timeout"` | `limit`; or the limit alone in place of the table: `timeout = "2s"` |
+/// | `"hedge"` | those of a [`HedgeConfig`](crate::HedgeConfig) |
+///
+/// A strategy that is called as its kind needs no `kind`. Everything in seconds has a unit; unknown
+/// keys are refused with the nearest known one, and all mistakes are told at once.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PipelinesConfig(Vec<(Arc<str>, PipelineConfig)>);
+
+impl PipelinesConfig {
+    /// The pipelines, as they were written.
+    pub fn pipelines(&self) -> impl Iterator<Item = (&Arc<str>, &PipelineConfig)> {
+        self.0.iter().map(|(name, config)| (name, config))
+    }
+
+    /// The pipeline of this name.
+    pub fn get(&self, name: &str) -> Option<&PipelineConfig> {
+        self.pipelines().find_map(|(known, config)| (**known == *name).then_some(config))
+    }
+}
+
+impl TryFrom<&Value> for PipelinesConfig {
+    type Error = ConfigError;
+
+    fn try_from(value: &Value) -> Result<Self, ConfigError> {
+        let Value::Table(entries) = value else {
+            return Err(value.refused("write a table for each pipeline"));
+        };
+        let (mut pipelines, mut mistakes) = (Vec::new(), Mistakes::default());
+        for (index, (name, value)) in entries.iter().enumerate() {
+            if entries[..index].iter().any(|(known, _)| known == name) {
+                mistakes.add(value.refused("given twice; leave one out"), shown(name));
+            }
+            match PipelineConfig::try_from(value) {
+                Ok(config) => pipelines.push((Arc::from(name.as_str()), config)),
+                Err(error) => mistakes.add(error, shown(name)),
+            }
+        }
+        mistakes.unless_any(Self(pipelines))
+    }
+}
+
+impl<'de> Deserialize<'de> for PipelinesConfig {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let value = Value::deserialize(deserializer)?;
+        Self::try_from(&value).map_err(de::Error::custom)
+    }
+}
+
+impl Serialize for PipelinesConfig {
+    /// Writes what was read.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let pipelines = self.0.iter();
+        let pipelines = pipelines.map(|(name, config)| (name.to_string(), config.written.clone()));
+        Value::Table(pipelines.collect()).serialize(serializer)
+    }
+}
+
+/// One pipeline as a configuration file spells it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PipelineConfig {
+    strategies: Vec<(Arc<str>, Kind, Value)>,
+    max_extra_load: Option<ExtraLoad>,
+    /// As it was read.
+    written: Value,
+}
+
+const STRATEGIES: &str = "strategies";
+const MAX_EXTRA_LOAD: &str = "max_extra_load";
+const KEYS: [&str; 2] = [STRATEGIES, MAX_EXTRA_LOAD];
+
+impl TryFrom<&Value> for PipelineConfig {
+    type Error = ConfigError;
+
+    fn try_from(value: &Value) -> Result<Self, ConfigError> {
+        let (own, settings) = split(value)?;
+        let mut fields = Fields::new(&own)?;
+        let example = r#"name them, the outermost first: ["timeout", "hedge"]"#;
+        let names = fields.require(STRATEGIES, example, |value| {
+            value.list(|name| name.text().map(Arc::<str>::from))
+        });
+        let max_extra_load = fields.take(MAX_EXTRA_LOAD, |value| {
+            ExtraLoad::at_most_one(value.ratio()?).map_err(|error| value.refused(error.remedy()))
+        });
+        let names = names.unwrap_or_default();
+        let mut mistakes = Mistakes::default();
+        for (key, value) in &settings {
+            if !names.iter().any(|name| **name == **key) {
+                let known = names.iter().map(|name| &**name).chain(KEYS);
+                let remedy = format!("unknown key; {}", did_you_mean(key, known));
+                mistakes.add(value.refused(remedy), shown(key));
+            }
+        }
+        let mut strategies = Vec::new();
+        for (index, name) in names.iter().enumerate() {
+            if names[..index].contains(name) {
+                let remedy = "named twice; give each strategy a name of its own, and its kind";
+                let twice = Value::Text(name.to_string()).refused(remedy);
+                mistakes.add(twice, format_args!("{STRATEGIES}[{index}]"));
+                continue;
+            }
+            match strategies::kind_of(name, settings.iter().find(|(key, _)| **key == **name)) {
+                Ok((kind, settings)) => strategies.push((Arc::clone(name), kind, settings)),
+                Err(error) => mistakes.add(error, shown(name)),
+            }
+        }
+        if let Err(error) = fields.finish(()) {
+            mistakes.add(error, "");
+        }
+        let written = value.clone();
+        mistakes.unless_any(Self { strategies, max_extra_load, written })?.checked()
+    }
+}
+
+/// The keys of the pipeline itself, and those of its strategies.
+#[expect(clippy::type_complexity, reason = "a table, and the entries of another")]
+fn split(value: &Value) -> Result<(Value, Vec<(String, Value)>), ConfigError> {
+    let Value::Table(entries) = value else {
+        return Err(value.refused("write a table with the key strategies"));
+    };
+    let is_own = |(key, _): &(String, Value)| KEYS.contains(&key.as_str());
+    let (own, settings) = entries.iter().cloned().partition(is_own);
+    Ok((Value::Table(own), settings))
+}
+
+impl PipelineConfig {
+    /// The pipeline, with a state of its own, under this name.
+    pub fn pipeline(&self, name: impl Into<Arc<str>>) -> ConfiguredPipeline {
+        self.build_after(Pipeline::builder().name(name), None)
+    }
+
+    /// The pipeline, which goes on with what an earlier one has.
+    pub(super) fn build_after(
+        &self,
+        builder: Builder<()>,
+        earlier: Option<(&Self, &ConfiguredPipeline)>,
+    ) -> ConfiguredPipeline {
+        let same_load = |(before, _): &(&Self, _)| before.max_extra_load == self.max_extra_load;
+        let budget = earlier.filter(same_load).and_then(|(_, it)| it.layers().budget.clone());
+        let budget = budget.or_else(|| self.budget());
+        let mut strategies = self.made(budget.as_ref());
+        for (name, strategy) in &mut strategies {
+            let before = earlier.and_then(|(_, pipeline)| strategy_called(name, pipeline));
+            if let Some(before) = before {
+                strategy.taking_over(before);
+            }
+        }
+        builder.build_sharing(strategies, budget).expect("it was looked at when it was read")
+    }
+
+    fn budget(&self) -> Option<Arc<dyn Budget>> {
+        let load = self.max_extra_load?;
+        Some(Arc::new(RatioBudget::new(load)))
+    }
+
+    /// Its strategies, made anew.
+    fn made(&self, budget: Option<&Arc<dyn Budget>>) -> Vec<(Arc<str>, AnyStrategy)> {
+        let strategies = self.strategies.iter().map(|(name, kind, settings)| {
+            let made = strategies::read(*kind, settings).expect("it was read before");
+            (Arc::clone(name), made.sharing(budget))
+        });
+        strategies.collect()
+    }
+
+    /// Finds what only the strategies know to be wrong.
+    fn checked(self) -> Result<Self, ConfigError> {
+        let Err(invalid) = Pipeline::builder().build_dynamic(self.made(None)) else {
+            return Ok(self);
+        };
+        let mut mistakes = Mistakes::default();
+        for mistake in invalid.mistakes() {
+            mistakes.add(mistake.clone().into(), "");
+        }
+        mistakes.unless_any(self)
+    }
+}
+
+/// The strategy of this name in a pipeline.
+fn strategy_called<'p>(name: &str, pipeline: &'p ConfiguredPipeline) -> Option<&'p AnyStrategy> {
+    let names = pipeline.strategies().iter().map(|info| &*info.name);
+    let mut pairs = names.zip(&pipeline.layers().strategies);
+    pairs.find_map(|(known, strategy)| (known == name).then_some(strategy))
+}

@@ -1,0 +1,118 @@
+//! Named pipelines from one configuration, changed while they are in use.
+//!
+//! ```toml
+//! [pipelines.search]
+//! strategies = ["total", "retry", "hedge", "attempt"]     # the first is outermost
+//! total = { kind = "timeout", limit = "2s" }
+//! retry = { max_retries = 2, base = "50ms" }
+//! hedge = { delay = "150ms", max_extra_load = "5%" }
+//! attempt = { kind = "timeout", limit = "500ms" }
+//! ```
+//!
+//! A strategy that is called as its kind needs no `kind`. [`PipelinesConfig`] says which kinds there
+//! are, and what can be said of each.
+
+mod config;
+mod strategies;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, PoisonError, RwLock};
+
+pub use config::{PipelineConfig, PipelinesConfig};
+
+use crate::pipeline::{Builder, Dynamic, Pipeline};
+
+/// A pipeline from a configuration.
+pub type ConfiguredPipeline = Pipeline<Dynamic>;
+
+type Entry = (PipelineConfig, ConfiguredPipeline);
+
+type Setup = dyn Fn(Builder<()>) -> Builder<()> + Send + Sync;
+
+/// Named pipelines, which can be changed while executions run through them.
+///
+/// Clones share them. An execution runs under the pipeline that it was made with: ask for the
+/// pipeline by its name each time.
+///
+/// ```
+/// use hedgerow::registry::{PipelinesConfig, Registry};
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let text = r#"{ "search": { "strategies": ["timeout", "hedge"], "timeout": { "limit": "2s" } } }"#;
+/// let config: PipelinesConfig = serde_json::from_str(text)?;
+/// let registry = Registry::new(&config);
+/// let answer = registry.get("search").unwrap().execute(async |_| Ok::<_, String>(42)).await;
+/// assert_eq!(answer, Ok(42));
+///
+/// let changed: PipelinesConfig = serde_json::from_str(r#"{ "search": { "strategies": [] } }"#)?;
+/// registry.set(&changed);
+/// assert_eq!(registry.get("search").unwrap().to_string(), "search: work");
+/// # Ok(()) }
+/// ```
+#[derive(Clone)]
+pub struct Registry {
+    pipelines: Arc<RwLock<BTreeMap<Arc<str>, Entry>>>,
+    setup: Arc<Setup>,
+}
+
+impl Registry {
+    /// The pipelines of this configuration.
+    pub fn new(config: &PipelinesConfig) -> Self {
+        Self::with(config, |builder| builder)
+    }
+
+    /// The same, each set up by this first: given its observer, its clock. Used for those of a
+    /// changed configuration as well.
+    pub fn with(
+        config: &PipelinesConfig,
+        setup: impl Fn(Builder<()>) -> Builder<()> + Send + Sync + 'static,
+    ) -> Self {
+        let registry = Self { pipelines: Arc::default(), setup: Arc::new(setup) };
+        registry.set(config);
+        registry
+    }
+
+    /// The pipeline of this name, as it is now.
+    pub fn get(&self, name: &str) -> Option<ConfiguredPipeline> {
+        let pipelines = self.pipelines.read().unwrap_or_else(PoisonError::into_inner);
+        pipelines.get(name).map(|(_, pipeline)| pipeline.clone())
+    }
+
+    /// The names, in alphabetical order.
+    pub fn names(&self) -> Vec<Arc<str>> {
+        let pipelines = self.pipelines.read().unwrap_or_else(PoisonError::into_inner);
+        pipelines.keys().cloned().collect()
+    }
+
+    /// Puts another configuration in force, for every later execution; those under way end as they
+    /// began.
+    ///
+    /// A strategy that keeps its name and kind in a pipeline that keeps its name goes on with what it
+    /// has: a hedge with what it learned, and with its budget if the ratio stays; a breaker and a
+    /// limiter if none of their settings changed. Pipelines that the configuration does not name are
+    /// gone. A configuration that was refused never gets here, so the last good one stays.
+    pub fn set(&self, config: &PipelinesConfig) {
+        let mut pipelines = self.pipelines.write().unwrap_or_else(PoisonError::into_inner);
+        let next = config.pipelines().map(|(name, config)| {
+            let builder = (self.setup)(Pipeline::builder()).name(Arc::clone(name));
+            let earlier = pipelines.get(name).map(|(config, pipeline)| (config, pipeline));
+            let pipeline = config.build_after(builder, earlier);
+            (Arc::clone(name), (config.clone(), pipeline))
+        });
+        let next = next.collect();
+        let earlier = std::mem::replace(&mut *pipelines, next);
+        drop(pipelines);
+        // Not under the lock: whoever drops a pipeline last may have much to drop.
+        drop(earlier);
+    }
+}
+
+impl fmt::Debug for Registry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let pipelines = self.pipelines.read().unwrap_or_else(PoisonError::into_inner);
+        let lines =
+            pipelines.values().map(|(_, pipeline)| pipeline.to_string()).collect::<Vec<_>>();
+        f.debug_struct("Registry").field("pipelines", &lines).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,148 @@
+//! Named pipelines from one configuration, changed while they are in use.
+
+use hedgerow::Attempt;
+use hedgerow::pipeline::PipelineError;
+use hedgerow::registry::{PipelinesConfig, Registry};
+
+use crate::support::{Notes, act, err, never, ok};
+
+fn read(text: &str) -> PipelinesConfig {
+    toml::from_str(text).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// The mistakes in a configuration, one a line.
+fn refused(text: &str) -> Vec<String> {
+    let value: hedgerow::config::Value = toml::from_str(text).unwrap();
+    let error = PipelinesConfig::try_from(&value).unwrap_err();
+    error.to_string().lines().map(str::to_owned).collect()
+}
+
+const SEARCH: &str = r#"
+[search]
+strategies = ["total", "hedge", "attempt"]
+total = { kind = "timeout", limit = "2s" }
+hedge = { delay = "150ms", max_hedges = 2 }
+attempt = { kind = "timeout", limit = "100ms" }
+
+[plain]
+strategies = ["timeout"]
+timeout = "50ms"
+"#;
+
+#[tokio::test(start_paused = true)]
+async fn pipelines_come_from_a_file_by_their_names() {
+    let registry = Registry::new(&read(SEARCH));
+    let names: Vec<_> = registry.names().iter().map(ToString::to_string).collect();
+    assert_eq!(names, ["plain", "search"]);
+    assert!(registry.get("other").is_none());
+    let search = registry.get("search").unwrap();
+    assert_eq!(
+        search.to_string(),
+        r#"search: timeout "total" (2s) > hedge (150ms, at most 2) > timeout "attempt" (100ms) > work"#
+    );
+    assert_eq!(search.max_attempts(), Some(3));
+    let notes = Notes::new();
+    let work =
+        |attempt: Attempt| act([never(), err(5, "x"), ok(5, "c")][attempt.number() as usize]);
+    assert_eq!(search.execute(work).await, Ok("c"));
+    assert_eq!(notes.at(), 110, "the first attempt timed out, its hedge failed");
+    let late = registry.get("plain").unwrap().execute(|_| act(never())).await;
+    assert!(matches!(late, Err(PipelineError::TimedOut(_))));
+}
+
+#[test]
+fn every_mistake_is_told_with_its_place() {
+    let told = refused(
+        r#"
+        [search]
+        strategies = ["timeout", "hegde", "hedge", "timeout", "slow"]
+        slow = { kind = "timeuot" }
+        attempt = { kind = "timeout", limit = "1s" }
+        hedge = { dealy = "5ms" }
+        max_extra_laod = "5%"
+        [fine]
+        strategies = []
+        [none]
+        timeout = "1s"
+        [zero]
+        strategies = ["timeout"]
+        timeout = "0s"
+        "#,
+    );
+    let expected = [
+        r#"search.attempt = {"kind": "timeout", "limit": "1s"}: unknown key; "#,
+        r#"search.max_extra_laod = "5%": unknown key; did you mean max_extra_load?"#,
+        "search.timeout.limit: missing; ",
+        r#"search.hegde = "hegde": did you mean hedge?"#,
+        r#"search.hedge.dealy = "5ms": unknown key; did you mean delay?"#,
+        r#"search.strategies[3] = "timeout": named twice; "#,
+        r#"search.slow.kind = "timeuot": did you mean timeout?"#,
+        "none.timeout = \"1s\": unknown key; ",
+        "none.strategies: missing; ",
+        "zero.timeout.limit = 0s: nothing could ever answer",
+    ];
+    assert_eq!(told.len(), expected.len(), "{told:#?}");
+    for expected in expected {
+        assert!(told.iter().any(|line| line.starts_with(expected)), "{expected}\n{told:#?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn pr_95_a_change_is_for_later_executions_and_a_bad_one_for_none() {
+    let registry = Registry::new(&read(SEARCH));
+    let plain = registry.get("plain").unwrap();
+    let under_way = plain.execute(|_| act(never()));
+    let off = read("[plain]\nstrategies = []");
+    registry.set(&off);
+    assert_eq!(registry.get("plain").unwrap().execute(|_| act(ok(5_000, "a"))).await, Ok("a"));
+    assert!(registry.get("search").is_none(), "it is not named any more");
+    let notes = Notes::new();
+    assert!(under_way.await.is_err());
+    assert_eq!(notes.at(), 50, "what was made before ends as it began");
+    // A bad file is refused when it is read: it never gets to the registry.
+    assert!(!refused("[plain]\nstrategies = [\"hdge\"]").is_empty());
+    assert_eq!(registry.get("plain").unwrap().to_string(), "plain: work");
+}
+
+#[tokio::test(start_paused = true)]
+async fn pr_95_what_a_hedge_learned_and_the_budget_go_on() {
+    let learned = r#"
+        [search]
+        strategies = ["timeout", "hedge"]
+        timeout = "2s"
+        max_extra_load = "50%"
+        hedge = { delay = "10ms" }
+    "#;
+    let registry = Registry::new(&read(learned));
+    let slow = |attempt: Attempt| act(if attempt.number() == 0 { ok(50, "a") } else { ok(5, "b") });
+    let run = async || registry.get("search").unwrap().execute(slow).await;
+    assert_eq!(run().await, Ok("a"), "nothing is saved up yet");
+    assert_eq!(run().await, Ok("a"));
+    registry.set(&read(&learned.replace("2s", "3s")));
+    assert_eq!(run().await, Ok("b"), "two calls have paid for one hedge");
+    assert_eq!(run().await, Ok("a"));
+    registry.set(&read(&learned.replace("50%", "60%")));
+    assert_eq!(run().await, Ok("a"), "another ratio begins anew");
+}
+
+#[test]
+fn it_is_written_as_it_was_read() {
+    let config = read(SEARCH);
+    let text = toml::to_string(&config).unwrap();
+    assert_eq!(read(&text), config);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_registry_gives_its_pipelines_observers_and_clocks() {
+    let lines = crate::p_events::Lines::default();
+    let observer = lines.observer();
+    let setup = move |builder: hedgerow::pipeline::Builder<()>| builder.observer(observer.clone());
+    let registry = Registry::with(&read(SEARCH), setup);
+    registry.set(&read(SEARCH));
+    let late = registry.get("plain").unwrap().execute(|_| act(never())).await;
+    assert!(late.is_err());
+    let told = lines.with("over");
+    assert_eq!(told, ["pipeline[0] over timed-out 50"], "once, also after a change");
+    let hedged = registry.get("search").unwrap();
+    assert!(hedged.execute(|_| act(ok(1, "a"))).await.is_ok());
+}
