@@ -42,6 +42,9 @@ impl InvalidOption {
     /// place's.
     #[must_use]
     pub fn within(mut self, place: &str) -> Self {
+        if place.is_empty() {
+            return self;
+        }
         let dot = match self.option.chars().next() {
             None | Some('[') => "",
             Some(_) => ".",

@@ -15,7 +15,8 @@ Examples:
   hedgerow check --schema               the JSON Schema of a policy
 
 A policy stands in the table [hedge] of a program's own file (TOML, JSON or YAML, by its ending), or
-alone in a file. What is beside [hedge] belongs to the program and is not looked at.
+alone in a file. Pipelines stand in tables [pipelines.NAME], each with its strategies. What is beside
+[hedge] and [pipelines] belongs to the program and is not looked at.
 
 Variables of the environment are stronger than the file: HEDGEROW_HEDGE_MAX_HEDGES=2 stands for
 max_hedges = 2. Unknown ones are refused.

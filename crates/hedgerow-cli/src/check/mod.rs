@@ -14,7 +14,6 @@ pub(crate) use args::CheckArgs;
 
 use crate::error::Error;
 use crate::output;
-use read::Found;
 use show::Checked;
 
 /// What variables of the environment that set a policy begin with.
@@ -63,9 +62,7 @@ fn check(args: &CheckArgs) -> Result<Checked, Vec<String>> {
         complaints.extend(error.to_string().lines().map(str::to_owned));
     }
     match (file, environment) {
-        (Ok(Found { place, config, beside }), Ok(environment)) => {
-            Ok(Checked::new(place, &config, &environment, beside))
-        }
+        (Ok(found), Ok(environment)) => Ok(Checked::new(found, &environment)),
         (file, _) => {
             complaints.splice(0..0, file.err().unwrap_or_default());
             Err(complaints)

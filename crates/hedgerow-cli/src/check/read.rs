@@ -1,19 +1,25 @@
-//! The policy in a file, whatever its format and whatever else is in it.
+//! The policy and the pipelines in a file, whatever its format and whatever else is in it.
 
 use std::path::Path;
 
 use hedgerow::config::{Fields, Value};
+use hedgerow::registry::PipelinesConfig;
 use hedgerow::{ConfigError, HedgeConfig, InvalidOption};
 
 use crate::input;
 
-/// A policy, and where it stands.
+/// What a file says, and where.
 #[derive(Debug)]
 pub(super) struct Found {
-    /// The file, and the table in it.
+    /// The file.
+    pub(super) file: String,
+    /// The file, and the table in it where the policy stands.
     pub(super) place: String,
-    pub(super) config: HedgeConfig,
-    /// What is beside the policy and belongs to somebody else.
+    /// The policy, if the file has one.
+    pub(super) config: Option<HedgeConfig>,
+    /// The pipelines, if the file has any.
+    pub(super) pipelines: Option<PipelinesConfig>,
+    /// What is beside them and belongs to somebody else.
     pub(super) beside: Vec<String>,
 }
 
@@ -25,12 +31,15 @@ enum Format {
     Yaml,
 }
 
-/// Reads the policy, or says all that is wrong with it.
+/// The tables that are ours in a program's own file.
+const SECTIONS: [&str; 2] = ["hedge", "pipelines"];
+
+/// Reads the file, or says all that is wrong with it.
 pub(super) fn read(path: &Path) -> Result<Found, Vec<String>> {
     let name = input::name(path);
     let text = input::text(path).map_err(|error| vec![input::unreadable(&name, &error)])?;
     let value = parse(Format::of(path, &text), &name, &text).map_err(|error| vec![error])?;
-    policy(&name, &value).map_err(|error| {
+    contents(&name, &value).map_err(|error| {
         let mistakes = error.to_string();
         mistakes.lines().map(|mistake| format!("{name}: {mistake}")).collect()
     })
@@ -93,27 +102,32 @@ fn where_to_look(error: ConfigError) -> ConfigError {
     InvalidOption::new("hedge", "", remedy).into()
 }
 
-/// The policy in the table `[hedge]`, or in the whole file.
-fn policy(name: &str, value: &Value) -> Result<Found, ConfigError> {
-    let hedge = match value {
-        Value::Table(entries) if entries.iter().any(|(key, _)| key == "hedge") => Some(entries),
+/// The policy in the table `[hedge]` and the pipelines in `[pipelines]`, or a policy in the whole
+/// file.
+fn contents(name: &str, value: &Value) -> Result<Found, ConfigError> {
+    let sections = match value {
+        Value::Table(entries) if entries.iter().any(|(key, _)| SECTIONS.contains(&&**key)) => {
+            Some(entries)
+        }
         // YAML's empty file, and one with comments alone.
-        Value::Null => return policy(name, &Value::Table(Vec::new())),
+        Value::Null => return contents(name, &Value::Table(Vec::new())),
         _ => None,
     };
-    let Some(entries) = hedge else {
-        let config = HedgeConfig::try_from(value).map_err(where_to_look)?;
-        return Ok(Found { place: name.to_owned(), config, beside: Vec::new() });
+    let (file, place) = (name.to_owned(), name.to_owned());
+    let Some(entries) = sections else {
+        let config = Some(HedgeConfig::try_from(value).map_err(where_to_look)?);
+        return Ok(Found { file, place, config, pipelines: None, beside: Vec::new() });
     };
     // Others' keys are theirs; ours at the wrong place are a mistake.
-    let is_ours = |key: &String| key == "hedge" || HedgeConfig::KEYS.contains(&key.as_str());
+    let is_ours = |key: &str| SECTIONS.contains(&key) || HedgeConfig::KEYS.contains(&key);
     let (ours, others): (Vec<_>, Vec<_>) =
         entries.iter().cloned().partition(|(key, _)| is_ours(key));
     let ours = Value::Table(ours);
     let mut fields = Fields::new(&ours)?;
     let config = fields.take("hedge", HedgeConfig::try_from);
+    let pipelines = fields.take("pipelines", PipelinesConfig::try_from);
     fields.misplaced(&HedgeConfig::KEYS, "not at the top; it belongs into the table [hedge]");
-    let config = fields.finish(config)?.unwrap_or_default();
+    let (config, pipelines) = fields.finish((config, pipelines))?;
     let beside = others.into_iter().map(|(key, _)| key).collect();
-    Ok(Found { place: format!("{name}, [hedge]"), config, beside })
+    Ok(Found { place: format!("{name}, [hedge]"), file, config, pipelines, beside })
 }

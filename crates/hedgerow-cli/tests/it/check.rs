@@ -271,3 +271,70 @@ fn what_is_beside_the_policy_cannot_move_the_cursor() {
     let Ran { out, .. } = fine("\"\\u001b[31mred\" = 1\n[hedge]\n");
     assert!(out.contains("Not looked at: \\u{1b}[31mred"), "{out}");
 }
+
+const PIPELINES: &str = r#"
+[pipelines.search]
+strategies = ["total", "hedge", "attempt"]
+total = { kind = "timeout", limit = "100ms" }
+hedge = { delay = "150ms", max_hedges = 2 }
+attempt = { kind = "timeout", limit = "50ms" }
+
+[pipelines.plain]
+strategies = []
+
+[server]
+port = 80
+"#;
+
+#[test]
+fn pipelines_are_shown_with_what_is_probably_not_meant() {
+    let out = fine(PIPELINES).out;
+    let search = out.split("\n\n").find(|part| part.contains("1. total")).unwrap();
+    let lines: Vec<_> = search.lines().collect();
+    assert_eq!(
+        lines,
+        [
+            "  1. total    timeout  100ms",
+            "  2. hedge    hedge    150ms, at most 2",
+            "  3. attempt  timeout  50ms",
+            "  The work runs 3 times at most, if everything fails.",
+            "  Probably not meant: hedge never starts a hedge by its delay of 150ms: total gives up \
+             after 100ms, and is around it.",
+        ]
+    );
+    assert!(out.contains("[pipelines.plain]: fine\n\n  The work runs once at most."), "{out}");
+    assert!(out.ends_with("Not looked at: server\n"), "{out}");
+}
+
+#[test]
+fn pipelines_as_json_have_no_policy_unless_there_is_one() {
+    let json = |text: &str| {
+        let ran = hedgerow(&["check", "--json", "-"], text);
+        assert_eq!(ran.status, Some(0), "{}", ran.err);
+        ran.json().remove(0)
+    };
+    let checked = json(PIPELINES);
+    assert_eq!(checked.get("policy"), None);
+    let named = |name: &str| {
+        let pipelines = checked["pipelines"].as_array().unwrap().iter();
+        pipelines.clone().find(|pipeline| pipeline["pipeline"] == name).unwrap().clone()
+    };
+    assert_eq!(named("search")["max_attempts"], json!(3));
+    assert_eq!(named("search")["strategies"][0]["kind"], json!("timeout"));
+    assert_eq!(named("plain")["strategies"], json!([]));
+    let both = json(&format!("[hedge]\nmax_hedges = 3\n{PIPELINES}"));
+    assert_eq!(both["policy"], json!("stdin, [hedge]"));
+    assert_eq!(both["pipelines"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn mistakes_in_pipelines_are_told_with_their_places() {
+    refused(
+        "[pipelines.search]\nstrategies = [\"timeout\", \"hegde\"]\ntimeout = \"5\"\n[hedge]\ndealy = 1\n",
+        &[
+            "stdin: hedge.dealy = 1: unknown key; did you mean delay?",
+            "stdin: pipelines.search.timeout = \"5\": a duration needs a unit",
+            "stdin: pipelines.search.hegde = \"hegde\": did you mean hedge?",
+        ],
+    );
+}
