@@ -30,6 +30,7 @@
 
 pub mod call;
 
+mod backoff;
 mod budget;
 mod delay;
 mod event;
@@ -49,6 +50,7 @@ pub mod text;
 mod time;
 mod verdict;
 
+pub use backoff::{Backoff, Growth};
 pub use budget::{Budget, ExtraLoad, RatioBudget};
 pub use call::{Call, Step, Terms};
 pub use delay::{Delay, Schedule};

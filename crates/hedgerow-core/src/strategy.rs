@@ -20,7 +20,7 @@ pub struct StrategyEvent<'a> {
     /// when a breaker is closed by hand.
     pub execution: Option<u64>,
     /// The number of the attempt that it is about, in the whole execution. For strategies around
-    /// several attempts it is the first of those inside them, for a retry the one that is to start.
+    /// several attempts it is the first of those inside them.
     pub attempt: Option<u32>,
     /// What.
     pub kind: StrategyEventKind,

@@ -100,9 +100,9 @@ pub mod testing;
 pub mod threads;
 
 pub use hedgerow_core::{
-    Budget, Decision, Delay, End, Event, EventKind, Exhausted, ExtraLoad, FailureStart, Gate,
-    InvalidOption, Losers, MOST_HEDGES, MaxHedges, Moment, Observer, Origin, Panics, Policy,
-    Pushback, Quiet, RatioBudget, RejectedHedge, RunEnd, Schedule, StrategyEvent,
+    Backoff, Budget, Decision, Delay, End, Event, EventKind, Exhausted, ExtraLoad, FailureStart,
+    Gate, Growth, InvalidOption, Losers, MOST_HEDGES, MaxHedges, Moment, Observer, Origin, Panics,
+    Policy, Pushback, Quiet, RatioBudget, RejectedHedge, RunEnd, Schedule, StrategyEvent,
     StrategyEventKind, latency, text,
 };
 pub use tokio_util::sync::CancellationToken;

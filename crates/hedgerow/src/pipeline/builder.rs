@@ -169,20 +169,24 @@ impl Builder<()> {
         threads: bool,
     ) -> Result<Pipeline<L>, InvalidPipeline> {
         let Self { strategies: (), names, name, observer, time } = self;
-        let mut names = unique(names, &layers).into_iter();
+        let names = unique(names, &layers).into_iter();
         let strategies = describe(&layers, names.clone());
         check(&layers, &strategies, threads)?;
         // Threads have no runtime: what wakes them is the ring.
         let time = if threads && time.has_timer() { Time::Ring } else { time };
         let abandoned = Arc::default();
-        let place = |strategy: Arc<str>| {
+        let place = |strategy: Arc<str>, pays| {
             let (pipeline, observer) = (Arc::clone(&name), observer.clone());
             let (time, abandoned) = (time.clone(), Arc::clone(&abandoned));
-            Place { pipeline, strategy, observer, time, threads, abandoned }
+            Place { pipeline, strategy, observer, time, pays, threads, abandoned }
         };
-        layers.attach(&mut |kind| place(names.next().unwrap_or_else(|| kind.into())));
-        let warnings = warnings(&strategies);
-        Ok(Pipeline::new(Built { layers, place: place("pipeline".into()), strategies, warnings }))
+        let mut places = names.zip(pays(&strategies));
+        layers.attach(&mut |kind| {
+            let (name, pays) = places.next().unwrap_or_else(|| (kind.into(), true));
+            place(name, pays)
+        });
+        let (place, warnings) = (place("pipeline".into(), true), warnings(&strategies));
+        Ok(Pipeline::new(Built { layers, place, strategies, warnings }))
     }
 }
 
@@ -266,6 +270,17 @@ fn check(
         mistakes.extend(found.into_iter().map(|mistake| mistake.within(name)));
     });
     if mistakes.is_empty() { Ok(()) } else { Err(InvalidPipeline { mistakes }) }
+}
+
+/// Whether each strategy pays into the budget that it has: the innermost of those that share one
+/// does, once for all.
+fn pays(strategies: &[StrategyInfo]) -> Vec<bool> {
+    let budget = |strategy: &StrategyInfo| strategy.facts.budget;
+    let inside = |index: usize| strategies[index + 1..].iter().filter_map(budget);
+    let pays = |(index, strategy)| {
+        budget(strategy).is_none_or(|own| inside(index).all(|other| other != own))
+    };
+    strategies.iter().enumerate().map(pays).collect()
 }
 
 /// What is allowed and probably not meant.

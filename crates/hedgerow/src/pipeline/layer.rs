@@ -52,11 +52,13 @@ pub struct Facts {
     pub hedge_after: Option<Duration>,
     /// Whether what it drops runs on.
     pub detaches: bool,
+    /// Tells the budget that it takes from from others.
+    pub(crate) budget: Option<usize>,
 }
 
 impl Default for Facts {
     fn default() -> Self {
-        Self { attempts: Some(1), limit: None, hedge_after: None, detaches: false }
+        Self { attempts: Some(1), limit: None, hedge_after: None, detaches: false, budget: None }
     }
 }
 
@@ -67,6 +69,8 @@ pub struct Place {
     pub(crate) strategy: Arc<str>,
     pub(crate) observer: Option<Arc<dyn Observer>>,
     pub(crate) time: Time,
+    /// Whether it pays into its budget; not if something inside does.
+    pub(crate) pays: bool,
     /// Whether attempts run on threads of their own.
     pub(crate) threads: bool,
     /// Counts those that run on without their execution, if a hedge of the pipeline bounds them.

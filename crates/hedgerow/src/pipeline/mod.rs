@@ -15,6 +15,7 @@ mod next;
 mod outcome;
 #[expect(clippy::module_inception, reason = "the type that the module is about")]
 mod pipeline;
+mod retry;
 mod stream;
 mod target;
 mod threads;
@@ -41,6 +42,7 @@ pub use outcome::{
     Raises,
 };
 pub use pipeline::{Pipeline, StrategyInfo};
+pub use retry::{NextRetry, Retry, RetryRun};
 pub use target::PerTarget;
 pub use threads::{BlockingExecution, BlockingPipeline, OnThreads, ThreadRun};
 pub use timeout::{Timeout, TimeoutRun};

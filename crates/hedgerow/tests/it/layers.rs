@@ -41,7 +41,14 @@ const FORBIDDEN: &[(&str, &str, &[&str])] = &[
     ("hedgerow", "cancel", &["report", "stream", "threads", "testing", "config"]),
     ("hedgerow", "stream", &["report", "settle", "threads", "testing", "config"]),
     ("hedgerow", "settle", &["threads", "testing", "config"]),
-    ("hedgerow", "threads", &["stream", "testing", "config"]),
+    ("hedgerow", "threads", &["stream", "testing", "config", "pipeline"]),
+    ("hedgerow", "drive", &["pipeline"]),
+    ("hedgerow", "call", &["pipeline"]),
+    ("hedgerow", "stream", &["pipeline"]),
+    ("hedgerow", "hedge", &["pipeline"]),
+    ("hedgerow", "pipeline", &["report", "settle", "testing", "config", "registry", "telemetry"]),
+    ("hedgerow", "registry", &["drive", "call", "stream", "threads", "testing", "telemetry"]),
+    ("hedgerow-core", "strategy", &["call", "options", "budget", "delay", "event", "gate"]),
 ];
 
 /// What each crate may depend on, of the workspace's own crates.

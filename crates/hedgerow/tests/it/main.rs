@@ -58,6 +58,8 @@ mod moving;
 mod p_events;
 /// The pipeline itself: order, numbers, contexts, outcomes.
 mod p_pipeline;
+/// The retry.
+mod p_retry;
 /// A pipeline of a hedge does what the hedge does.
 mod p_same;
 /// Streams through a pipeline.

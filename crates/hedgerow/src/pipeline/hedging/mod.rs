@@ -11,6 +11,7 @@ use hedgerow_core::{Budget, Delay, Losers, Schedule};
 use super::classify::{HandleBy, Inherit, Own, PipelineResult};
 use super::layer::{Facts, Layer, Place};
 use super::outcome::Raises;
+use super::retry::address;
 use crate::clock::Time;
 use crate::hedge::Hedge;
 use crate::rules::NextHedge;
@@ -195,7 +196,8 @@ impl<P: fmt::Debug, A: Acts> Layer for Hedging<P, A> {
             _ => None,
         };
         let detaches = policy.losers == Losers::Detach;
-        Facts { attempts: Some(1 + hedges), hedge_after, detaches, ..Facts::default() }
+        let budget = policy.budget.as_ref().map(address);
+        Facts { attempts: Some(1 + hedges), hedge_after, detaches, budget, ..Facts::default() }
     }
 }
 

@@ -1,0 +1,245 @@
+//! One run of a retry: tries, and waits between them.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context as Task, Poll, ready};
+use std::time::{Duration, Instant};
+
+use hedgerow_core::StrategyEventKind;
+use pin_project_lite::pin_project;
+
+use super::{NextRetry, Retry};
+use crate::pipeline::classify::{PipelineResult, Predicate, never_started};
+use crate::pipeline::context::Context;
+use crate::pipeline::error::PipelineError;
+use crate::pipeline::next::{Next, Strategy};
+use crate::pipeline::wait::Wait;
+
+impl<'p, N, P> Strategy<N> for &'p Retry<P>
+where
+    N: Next,
+    P: Predicate<N::Value, N::Error>,
+{
+    type Run = RetryRun<'p, N, P>;
+
+    const FORKS: bool = true;
+
+    #[inline]
+    fn run(self, next: N, cx: Context) -> Self::Run {
+        let (run, next) = match self.max_retries {
+            Some(0) => (next.run_once(cx.clone()), None),
+            _ => (next.run(cx.clone()), Some(next)),
+        };
+        let (stage, more) = (Stage::Trying { run }, More::default());
+        RetryRun { stage, retry: self, next, cx, began: None, more }
+    }
+
+    fn attempts(run: &Self::Run) -> u32 {
+        match &run.stage {
+            Stage::Trying { run: now } => run.more.begun.saturating_add(N::attempts(now)),
+            Stage::Waiting { .. } | Stage::Over => run.more.begun.max(1),
+        }
+    }
+}
+
+/// What there is once a try was repeated.
+#[derive(Debug, Default)]
+struct More {
+    /// How many attempts the tries that are over have begun.
+    begun: u32,
+    /// How many retries there were.
+    retries: u32,
+    /// The wait before the latest.
+    waited: Option<Duration>,
+}
+
+pin_project! {
+    /// One run of a [`Retry`].
+    #[must_use = "futures do nothing unless polled"]
+    pub struct RetryRun<'p, N, P>
+    where
+        N: Next,
+    {
+        #[pin]
+        stage: Stage<N>,
+        retry: &'p Retry<P>,
+        // What is inside, as long as it may run again.
+        next: Option<N>,
+        cx: Context,
+        // When the first try was seen to take time, if that matters.
+        began: Option<Instant>,
+        more: More,
+    }
+
+    impl<N: Next, P> PinnedDrop for RetryRun<'_, N, P> {
+        fn drop(this: Pin<&mut Self>) {
+            let this = this.project();
+            // It was taken for a try that does not start.
+            if let (Stage::Waiting { .. }, Some(budget)) = (&*this.stage, &this.retry.budget) {
+                budget.give_back();
+            }
+        }
+    }
+}
+
+pin_project! {
+    #[project = StageProj]
+    enum Stage<N: Next> {
+        Trying { #[pin] run: N::Run },
+        Waiting { #[pin] wait: Wait, delay: Duration },
+        Over,
+    }
+}
+
+impl<N, P> RetryRun<'_, N, P>
+where
+    N: Next,
+    P: Predicate<N::Value, N::Error>,
+{
+    /// Whether the outcome of a try is to be repeated, and after which wait.
+    fn judge(
+        self: Pin<&mut Self>,
+        outcome: &PipelineResult<N::Value, N::Error>,
+    ) -> Option<Duration> {
+        let this = self.project();
+        let (retry, next) = (*this.retry, this.next.as_ref()?);
+        let classifier = next.classifier();
+        let predicate = &retry.predicate;
+        if matches!(outcome, Err(PipelineError::Cancelled))
+            || !predicate.handle(classifier, outcome)
+            || !(this.cx.is_idempotent() || never_started(predicate, classifier, outcome))
+        {
+            return None;
+        }
+        let gives_up = |reason| {
+            retry.place.tell(this.cx, StrategyEventKind::GaveUp { reason });
+            None
+        };
+        if retry.max_retries.is_some_and(|most| this.more.retries >= most) {
+            return gives_up("no retries left");
+        }
+        let rejected = outcome.as_ref().err().and_then(PipelineError::rejected);
+        let asked = predicate.retry_after(classifier, outcome);
+        let asked = asked.or_else(|| rejected.and_then(|rejected| rejected.retry_after()));
+        let number = this.more.retries.saturating_add(1);
+        let delay = retry.delay(number, this.more.waited, asked);
+        if !has_time(retry, this.cx, *this.began, delay) {
+            return gives_up("no time left");
+        }
+        if retry.budget.as_ref().is_some_and(|budget| !budget.try_take()) {
+            return gives_up("budget");
+        }
+        Some(delay)
+    }
+
+    /// Ends the try that is over, and waits for the next.
+    fn wait(mut self: Pin<&mut Self>, delay: Duration) {
+        let mut this = self.as_mut().project();
+        let Stage::Trying { run } = &*this.stage else { return };
+        this.more.begun = this.more.begun.saturating_add(N::attempts(run));
+        this.more.retries = this.more.retries.saturating_add(1);
+        this.more.waited = Some(delay);
+        let retry = this.more.retries;
+        this.stage.set(Stage::Waiting { wait: Wait::new(), delay });
+        this.retry.place.tell(this.cx, StrategyEventKind::Retrying { retry, delay });
+        if let Some(hook) = &this.retry.on_retry {
+            hook(&NextRetry { retry, delay });
+        }
+    }
+
+    /// Begins another try. The last one takes what is inside along.
+    fn again(self: Pin<&mut Self>) {
+        let mut this = self.project();
+        let number = this.cx.next_number(this.more.begun);
+        let cx = this.cx.again(number);
+        let is_last = this.retry.max_retries.is_some_and(|most| this.more.retries >= most);
+        let is_told = this.retry.place.is_told();
+        // Nobody asks about the last outcome, unless somebody is told of it.
+        let next = if is_last && !is_told { this.next.take() } else { this.next.clone() };
+        let next = next.expect("it is kept until the last try");
+        this.stage.set(Stage::Over); // what took the budget's grant starts now
+        let run = next.run_once(cx);
+        this.stage.set(Stage::Trying { run });
+    }
+}
+
+impl<N: Next, P> RetryRun<'_, N, P> {
+    /// The execution completes: pays into the budget, unless a hedge inside does.
+    #[inline]
+    fn pay(&self) {
+        if let Some(budget) = &self.retry.budget
+            && self.retry.place.pays
+        {
+            budget.deposit();
+        }
+    }
+}
+
+/// Whether a wait ends before whatever is around does.
+fn has_time<P>(retry: &Retry<P>, cx: &Context, began: Option<Instant>, delay: Duration) -> bool {
+    let deadline = cx.attempt().deadline();
+    if cx.within().is_none() && deadline.is_none() {
+        return true;
+    }
+    let now = retry.place.time.clock().now();
+    let gone = began.map_or(Duration::ZERO, |began| now.saturating_duration_since(began));
+    let within = cx.within().is_none_or(|within| delay < within.saturating_sub(gone));
+    within && deadline.is_none_or(|at| delay < at.saturating_duration_since(now))
+}
+
+impl<N, P> Future for RetryRun<'_, N, P>
+where
+    N: Next,
+    P: Predicate<N::Value, N::Error>,
+{
+    type Output = PipelineResult<N::Value, N::Error>;
+
+    #[inline]
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Task<'_>) -> Poll<Self::Output> {
+        loop {
+            let this = self.as_mut().project();
+            match this.stage.project() {
+                StageProj::Trying { run } => match run.poll(cx) {
+                    Poll::Pending => {
+                        if this.began.is_none() && this.cx.within().is_some() {
+                            *this.began = Some(this.retry.place.time.clock().now());
+                        }
+                        return Poll::Pending;
+                    }
+                    Poll::Ready(outcome) => match self.as_mut().judge(&outcome) {
+                        None => {
+                            self.pay();
+                            return Poll::Ready(outcome);
+                        }
+                        Some(delay) => {
+                            self.as_mut().wait(delay);
+                            drop(outcome);
+                        }
+                    },
+                },
+                StageProj::Waiting { wait, delay } => {
+                    if !delay.is_zero() {
+                        ready!(wait.poll(&this.retry.place.time, *delay, cx));
+                    }
+                    self.as_mut().again();
+                }
+                StageProj::Over => panic!("`RetryRun` polled after completion"),
+            }
+        }
+    }
+}
+
+impl<N: Next, P> fmt::Debug for RetryRun<'_, N, P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let stage = match self.stage {
+            Stage::Trying { .. } => "trying",
+            Stage::Waiting { .. } => "waiting",
+            Stage::Over => "over",
+        };
+        f.debug_struct("RetryRun")
+            .field("stage", &stage)
+            .field("more", &self.more)
+            .finish_non_exhaustive()
+    }
+}
