@@ -31,6 +31,7 @@
 pub mod call;
 
 mod backoff;
+pub mod breaker;
 mod budget;
 mod delay;
 mod event;

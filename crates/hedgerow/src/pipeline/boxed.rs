@@ -1,21 +1,26 @@
 //! Pipelines whose type does not say what they are made of.
 
 use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::classify::{Classify, PipelineResult};
 use super::context::Context;
+use super::execution::{Launch, Terms, executing};
 use super::hedging::BoxRun;
 use super::layer::{Described, Layers, Place};
+use super::leaf::{Leaf, WorkRun};
 use super::next::{Innermost, Next, Rest};
 use super::outcome::Everything;
 use super::pipeline::{Built, Pipeline};
+use crate::attempt::Attempt;
 
 /// A pipeline for work of one type, whatever it is made of: to keep in a struct.
 ///
 /// Made by [`Pipeline::boxed`]. It is used like any other pipeline; an execution costs some
-/// allocations more, and its work must be `Send` and `Sync`.
+/// allocations more, and its work and the futures of its attempts must be `Send`.
 ///
 /// ```
 /// use std::time::Duration;
@@ -44,7 +49,7 @@ impl<L: Layers + Send + Sync + 'static> Pipeline<L> {
     /// shares all state with this one.
     pub fn boxed<T, E>(&self) -> BoxPipeline<T, E>
     where
-        for<'p> Rest<'p, L, ErasedWork<'p, T, E>>: Next<Value = T, Error = E, Run: Send>,
+        for<'p> Rest<'p, L, ErasedLeaf<'p, T, E>>: Next<Value = T, Error = E, Run: Send>,
         T: 'static,
         E: 'static,
     {
@@ -64,34 +69,35 @@ impl<T, E> fmt::Debug for Boxed<T, E> {
     }
 }
 
+/// Work of which nobody knows the type any more, nor that of what its outcomes mean.
+pub type ErasedLeaf<'w, T, E> = Leaf<ErasedWork<'w, T, E>, ErasedClassifier<'w, T, E>>;
+
 /// A pipeline whose type nobody knows any more.
 trait Erased<T, E>: Send + Sync {
-    fn run<'p>(&'p self, work: ErasedWork<'p, T, E>, cx: Context) -> BoxRun<'p, T, E>;
+    fn execute<'p>(&'p self, leaf: ErasedLeaf<'p, T, E>, terms: Terms) -> BoxRun<'p, T, E>;
 }
 
 impl<L, T, E> Erased<T, E> for Pipeline<L>
 where
     L: Send + Sync,
-    for<'p> Rest<'p, L, ErasedWork<'p, T, E>>: Next<Value = T, Error = E, Run: Send>,
+    for<'p> Rest<'p, L, ErasedLeaf<'p, T, E>>: Next<Value = T, Error = E, Run: Send>,
     T: 'static,
     E: 'static,
 {
-    fn run<'p>(&'p self, work: ErasedWork<'p, T, E>, cx: Context) -> BoxRun<'p, T, E> {
-        Box::pin(Rest { layers: self.layers(), work }.run_once(cx))
+    fn execute<'p>(&'p self, leaf: ErasedLeaf<'p, T, E>, terms: Terms) -> BoxRun<'p, T, E> {
+        Box::pin(executing::<L, ErasedLeaf<'p, T, E>>(self, leaf, terms))
     }
 }
 
-type BeginBoxed<'w, T, E> = dyn Fn(Context, &'w Place) -> BoxRun<'w, T, E> + Send + Sync + 'w;
+/// The future of an attempt whose type nobody knows any more.
+type BoxWork<'w, T, E> = Pin<Box<dyn Future<Output = Result<T, E>> + Send + 'w>>;
 
 /// Work whose type nobody knows any more.
-pub struct ErasedWork<'w, T, E> {
-    begin: Arc<BeginBoxed<'w, T, E>>,
-    classifier: ErasedClassifier<'w, T, E>,
-}
+pub struct ErasedWork<'w, T, E>(Arc<dyn Fn(Attempt) -> BoxWork<'w, T, E> + Send + Sync + 'w>);
 
 impl<T, E> Clone for ErasedWork<'_, T, E> {
     fn clone(&self) -> Self {
-        Self { begin: Arc::clone(&self.begin), classifier: self.classifier.clone() }
+        Self(Arc::clone(&self.0))
     }
 }
 
@@ -101,16 +107,16 @@ impl<T, E> fmt::Debug for ErasedWork<'_, T, E> {
     }
 }
 
-impl<'p, T, E> Innermost<'p> for ErasedWork<'p, T, E> {
+impl<'p, T, E> Innermost<'p> for ErasedLeaf<'p, T, E> {
     type Value = T;
     type Error = E;
-    type Run = BoxRun<'p, T, E>;
+    type Run = WorkRun<'p, BoxWork<'p, T, E>>;
     type Classifier = ErasedClassifier<'p, T, E>;
 
     const FORKS: bool = false;
 
     fn run(&self, cx: Context, place: &'p Place) -> Self::Run {
-        (self.begin)(cx, place)
+        WorkRun::begin(|attempt| (self.work.0)(attempt), cx, place)
     }
 
     fn attempts(_: &Self::Run) -> u32 {
@@ -160,35 +166,21 @@ impl<T, E> Layers for Boxed<T, E> {
     fn attach(&mut self, _: &mut dyn FnMut(&'static str) -> Place) {}
 }
 
-impl<'p, T, E, W> Next for Rest<'p, Boxed<T, E>, W>
+/// The future says nothing of what it is made of, so that whatever holds it is `Send` at once.
+impl<'p, T, E, F, Fut, C> Launch<'p, F, C> for Boxed<T, E>
 where
-    W: Innermost<'p, Value = T, Error = E, Run: Send, Classifier: Send + Sync> + Send + Sync + 'p,
+    F: Fn(Attempt) -> Fut + Send + Sync + 'p,
+    Fut: Future<Output = Result<T, E>> + Send + 'p,
+    C: Classify<T, E> + Send + Sync + 'p,
 {
     type Value = T;
     type Error = E;
-    type Run = BoxRun<'p, T, E>;
-    type Classifier = W::Classifier;
+    type Future = BoxRun<'p, T, E>;
 
-    const FORKS: bool = true;
-
-    fn run(&self, cx: Context) -> Self::Run {
-        self.clone().run_once(cx)
-    }
-
-    fn run_once(self, cx: Context) -> Self::Run {
-        let classifier = ErasedClassifier(Arc::new(self.work.classifier().clone()));
-        let work = self.work;
-        let begin =
-            Arc::new(move |cx, place| -> BoxRun<'p, T, E> { Box::pin(work.run(cx, place)) });
-        self.layers.0.run(ErasedWork { begin, classifier }, cx)
-    }
-
-    /// Asked by nobody: a boxed pipeline is never inside another.
-    fn attempts(_: &Self::Run) -> u32 {
-        1
-    }
-
-    fn classifier(&self) -> &Self::Classifier {
-        self.work.classifier()
+    fn launch(pipeline: &'p Pipeline<Self>, leaf: Leaf<F, C>, terms: Terms) -> Self::Future {
+        let Leaf { work, classifier } = leaf;
+        let work = ErasedWork(Arc::new(move |attempt| Box::pin(work(attempt))));
+        let classifier = ErasedClassifier(Arc::new(classifier));
+        pipeline.layers().0.execute(Leaf { work, classifier }, terms)
     }
 }

@@ -4,13 +4,19 @@ use std::sync::Arc;
 
 use hedgerow_core::Budget;
 
+use super::classify::Classify;
 use super::context::Context;
 use super::custom::CustomRun;
+use super::execution::{Launch, Terms, executing};
 use super::hedging::{BoxRun, Hedging};
 use super::layer::{Described, End, Layer, Layers, Place};
+use super::leaf::Leaf;
 use super::next::{Innermost, Next, Rest, Strategy};
 use super::outcome::Everything;
+use super::pipeline::Pipeline;
 use super::timeout::Timeout;
+use crate::attempt::Attempt;
+use crate::drive::Work;
 
 /// A strategy that works on any work: what a configuration file can name.
 ///
@@ -97,6 +103,22 @@ where
 
     fn classifier(&self) -> &Self::Classifier {
         self.work.classifier()
+    }
+}
+
+/// The future says nothing of what it is made of, so that whatever holds it is `Send` at once.
+impl<'p, F, C, Fut> Launch<'p, F, C> for Dynamic
+where
+    F: Fn(Attempt) -> Fut + Clone + Send + Sync + 'p,
+    Fut: Work<Value: Send, Error: Send> + Send + 'p,
+    C: Classify<Fut::Value, Fut::Error> + Clone + Send + Sync + 'p,
+{
+    type Value = Fut::Value;
+    type Error = Fut::Error;
+    type Future = BoxRun<'p, Fut::Value, Fut::Error>;
+
+    fn launch(pipeline: &'p Pipeline<Self>, leaf: Leaf<F, C>, terms: Terms) -> Self::Future {
+        Box::pin(executing::<Self, Leaf<F, C>>(pipeline, leaf, terms))
     }
 }
 

@@ -15,7 +15,7 @@ use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use super::classify::{HandleBy, PipelineResult};
 use super::context::Context;
 use super::error::PipelineError;
-use super::layer::{Layers, Place};
+use super::layer::{End, Layers, Place, Then};
 use super::leaf::{Leaf, Told, end_of};
 use super::next::{Next, Rest};
 use super::outcome::{MayCancel, Outcome, Raises};
@@ -36,9 +36,15 @@ use crate::rules::Defaults;
 pub struct Execution<'p, L, F, C, X> {
     pipeline: &'p Pipeline<L>,
     leaf: Leaf<F, C>,
+    terms: Terms,
+    raises: PhantomData<X>,
+}
+
+/// What the caller says about an execution.
+#[derive(Debug, Clone)]
+pub struct Terms {
     idempotent: bool,
     asked: Option<Box<Asked>>,
-    raises: PhantomData<X>,
 }
 
 /// What few executions ask for.
@@ -65,20 +71,21 @@ impl Asked {
 impl<'p, L: Layers, F> Execution<'p, L, F, Defaults, L::Raises> {
     pub(crate) fn new(pipeline: &'p Pipeline<L>, work: F) -> Self {
         let leaf = Leaf { work, classifier: Defaults };
-        Self { pipeline, leaf, idempotent: true, asked: None, raises: PhantomData }
+        let terms = Terms { idempotent: true, asked: None };
+        Self { pipeline, leaf, terms, raises: PhantomData }
     }
 }
 
 impl<'p, L, F, C, X> Execution<'p, L, F, C, X> {
     fn ask(mut self, set: impl FnOnce(&mut Asked)) -> Self {
-        set(self.asked.get_or_insert_default());
+        set(self.terms.asked.get_or_insert_default());
         self
     }
 
     /// Whether the work may run more than once (default: yes). If not, nothing is hedged, and only
     /// work that never started is repeated, where the predicate handles rejections (T34-T36).
     pub fn idempotent(mut self, idempotent: bool) -> Self {
-        self.idempotent = idempotent;
+        self.terms.idempotent = idempotent;
         self
     }
 
@@ -110,23 +117,20 @@ impl<'p, L, F, C, X> Execution<'p, L, F, C, X> {
     /// is dropped at once, losers are not waited for. An execution that is cancelled before it
     /// starts runs nothing; an outcome of the same moment wins over the token.
     pub fn cancel_on(self, token: &CancellationToken) -> Execution<'p, L, F, C, MayCancel<X>> {
-        let Self { pipeline, leaf, idempotent, asked, raises: _ } =
+        let Self { pipeline, leaf, terms, raises: _ } =
             self.ask(|asked| asked.token = Some(token.clone()));
-        Execution { pipeline, leaf, idempotent, asked, raises: PhantomData }
+        Execution { pipeline, leaf, terms, raises: PhantomData }
     }
 
     /// What outcomes mean, for every strategy that was not told otherwise.
     pub fn classify<D>(self, classifier: D) -> Execution<'p, L, F, D, X> {
-        let Self { pipeline, leaf, idempotent, asked, raises } = self;
+        let Self { pipeline, leaf, terms, raises } = self;
         let leaf = Leaf { work: leaf.work, classifier };
-        Execution { pipeline, leaf, idempotent, asked, raises }
+        Execution { pipeline, leaf, terms, raises }
     }
 }
 
-impl<'p, L, F, C, X> Execution<'p, L, F, C, X>
-where
-    Rest<'p, L, Leaf<F, C>>: Next,
-{
+impl<'p, L: Launch<'p, F, C>, F, C, X> Execution<'p, L, F, C, X> {
     /// Which outcomes are failures, for every strategy that was not told otherwise; see
     /// [`Classify::handle`](super::Classify::handle).
     ///
@@ -145,63 +149,74 @@ where
     /// assert_eq!(status, Ok(200));
     /// # }
     /// ```
-    #[expect(clippy::type_complexity, reason = "what the work returns")]
     pub fn handle<H>(self, handle: H) -> Execution<'p, L, F, HandleBy<H>, X>
     where
-        H: Fn(
-            &PipelineResult<
-                <Rest<'p, L, Leaf<F, C>> as Next>::Value,
-                <Rest<'p, L, Leaf<F, C>> as Next>::Error,
-            >,
-        ) -> bool,
+        H: Fn(&PipelineResult<L::Value, L::Error>) -> bool,
     {
         self.classify(HandleBy(handle))
     }
 
-    pub(crate) fn start(self) -> Executing<'p, Rest<'p, L, Leaf<F, C>>> {
-        let Self { pipeline, leaf, idempotent, asked, raises: _ } = self;
-        let next = Rest { layers: pipeline.layers(), work: leaf };
-        let place = pipeline.place();
-        let asked = asked.filter(|asked| asked.is_shared());
-        let (watch, told) = (None, None);
-        Executing {
-            stage: Stage::Ahead { next: Some(next) },
-            idempotent,
-            asked,
-            watch,
-            told,
-            place,
-        }
-    }
-
     /// Resolves to an outcome to match on instead of a result; see [`Outcome`].
-    pub fn settle(self) -> Settling<'p, Rest<'p, L, Leaf<F, C>>, X> {
-        Settling { executing: self.start(), raises: PhantomData }
+    pub fn settle(self) -> Settling<L::Future, X> {
+        Settling { executing: self.into_future(), raises: PhantomData }
     }
 }
 
-impl<'p, L, F, C, X> IntoFuture for Execution<'p, L, F, C, X>
-where
-    Rest<'p, L, Leaf<F, C>>: Next,
-{
-    type Output = PipelineResult<
-        <Rest<'p, L, Leaf<F, C>> as Next>::Value,
-        <Rest<'p, L, Leaf<F, C>> as Next>::Error,
-    >;
-    type IntoFuture = Executing<'p, Rest<'p, L, Leaf<F, C>>>;
+impl<'p, L: Launch<'p, F, C>, F, C, X> IntoFuture for Execution<'p, L, F, C, X> {
+    type Output = PipelineResult<L::Value, L::Error>;
+    type IntoFuture = L::Future;
 
     #[inline]
     fn into_future(self) -> Self::IntoFuture {
-        self.start()
+        let Self { pipeline, leaf, terms, raises: _ } = self;
+        L::launch(pipeline, leaf, terms)
+    }
+}
+
+/// How strategies run work, as a whole.
+pub trait Launch<'p, F, C>: Sized {
+    /// The work's value.
+    type Value;
+    /// The work's error.
+    type Error;
+    /// The future of an execution.
+    type Future: Future<Output = PipelineResult<Self::Value, Self::Error>>;
+
+    /// An execution that has not begun.
+    fn launch(pipeline: &'p Pipeline<Self>, leaf: Leaf<F, C>, terms: Terms) -> Self::Future;
+}
+
+impl<'p, F, C> Launch<'p, F, C> for End
+where
+    Rest<'p, Self, Leaf<F, C>>: Next,
+{
+    type Value = <Rest<'p, Self, Leaf<F, C>> as Next>::Value;
+    type Error = <Rest<'p, Self, Leaf<F, C>> as Next>::Error;
+    type Future = Executing<'p, Rest<'p, Self, Leaf<F, C>>>;
+
+    #[inline]
+    fn launch(pipeline: &'p Pipeline<Self>, leaf: Leaf<F, C>, terms: Terms) -> Self::Future {
+        executing::<Self, Leaf<F, C>>(pipeline, leaf, terms)
+    }
+}
+
+impl<'p, S: 'p, I: 'p, F, C> Launch<'p, F, C> for Then<S, I>
+where
+    Rest<'p, Self, Leaf<F, C>>: Next,
+{
+    type Value = <Rest<'p, Self, Leaf<F, C>> as Next>::Value;
+    type Error = <Rest<'p, Self, Leaf<F, C>> as Next>::Error;
+    type Future = Executing<'p, Rest<'p, Self, Leaf<F, C>>>;
+
+    #[inline]
+    fn launch(pipeline: &'p Pipeline<Self>, leaf: Leaf<F, C>, terms: Terms) -> Self::Future {
+        executing::<Self, Leaf<F, C>>(pipeline, leaf, terms)
     }
 }
 
 impl<L, F, C, X> fmt::Debug for Execution<'_, L, F, C, X> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Execution")
-            .field("idempotent", &self.idempotent)
-            .field("asked", &self.asked)
-            .finish_non_exhaustive()
+        f.debug_struct("Execution").field("terms", &self.terms).finish_non_exhaustive()
     }
 }
 
@@ -218,8 +233,7 @@ pin_project! {
         watch: Option<Box<Watch>>,
         #[pin]
         stage: Stage<N>,
-        idempotent: bool,
-        asked: Option<Box<Asked>>,
+        terms: Terms,
         told: Option<Box<Told<'p>>>,
         place: &'p Place,
     }
@@ -249,6 +263,22 @@ impl Drop for Watch {
     }
 }
 
+/// An execution that has not begun.
+#[inline]
+pub(crate) fn executing<'p, L, W>(
+    pipeline: &'p Pipeline<L>,
+    work: W,
+    mut terms: Terms,
+) -> Executing<'p, Rest<'p, L, W>>
+where
+    Rest<'p, L, W>: Next,
+{
+    let next = Some(Rest { layers: pipeline.layers(), work });
+    terms.asked = terms.asked.filter(|asked| asked.is_shared());
+    let (watch, told, place) = (None, None, pipeline.place());
+    Executing { watch, stage: Stage::Ahead { next }, terms, told, place }
+}
+
 impl<'p, N: Next> Executing<'p, N> {
     /// Begins the run, unless the caller has cancelled already (E1).
     fn begin(self: Pin<&mut Self>) {
@@ -256,20 +286,20 @@ impl<'p, N: Next> Executing<'p, N> {
         let StageProj::Ahead { next } = this.stage.as_mut().project() else { return };
         let next = next.take().expect("an execution begins once");
         let place = *this.place;
-        let shared = this.asked.as_deref().map(|asked| shared(asked, place));
-        if let (Some(asked), Some(shared)) = (this.asked.as_deref(), &shared) {
+        let shared = this.terms.asked.as_deref().map(|asked| shared(asked, place));
+        if let (Some(asked), Some(shared)) = (this.terms.asked.as_deref(), &shared) {
             let cancelled = asked.token.clone().map(|token| Box::pin(token.cancelled_owned()));
             let inside = Some(shared.token.clone());
             *this.watch = Some(Box::new(Watch { cancelled, inside }));
         }
         let execution =
             if place.is_told() { EXECUTIONS.fetch_add(1, Ordering::Relaxed) + 1 } else { 0 };
-        let mut cx = Context::new(shared, execution, *this.idempotent);
-        if let Some(deadline) = this.asked.as_deref().and_then(|asked| asked.deadline) {
+        let mut cx = Context::new(shared, execution, this.terms.idempotent);
+        if let Some(deadline) = this.terms.asked.as_deref().and_then(|asked| asked.deadline) {
             cx = cx.limited(deadline);
         }
         *this.told = place.is_told().then(|| Told::begun(place, &cx));
-        let token = this.asked.as_deref().and_then(|asked| asked.token.as_ref());
+        let token = this.terms.asked.as_deref().and_then(|asked| asked.token.as_ref());
         if token.is_none_or(|token| !token.is_cancelled()) {
             let run = Told::polling(this.told, || next.run_once(cx));
             this.stage.set(Stage::Running { run });
@@ -354,15 +384,19 @@ pin_project! {
     /// The future of an execution that resolves to an [`Outcome`].
     #[must_use = "futures do nothing unless polled"]
     #[derive(Debug)]
-    pub struct Settling<'p, N: Next, X> {
+    pub struct Settling<Fut, X> {
         #[pin]
-        executing: Executing<'p, N>,
+        executing: Fut,
         raises: PhantomData<X>,
     }
 }
 
-impl<N: Next, X: Raises> Future for Settling<'_, N, X> {
-    type Output = Outcome<N::Value, N::Error, X>;
+impl<T, E, Fut, X> Future for Settling<Fut, X>
+where
+    Fut: Future<Output = PipelineResult<T, E>>,
+    X: Raises,
+{
+    type Output = Outcome<T, E, X>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Task<'_>) -> Poll<Self::Output> {
         self.project().executing.poll(cx).map(Outcome::new)

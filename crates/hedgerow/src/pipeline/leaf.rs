@@ -45,9 +45,7 @@ where
 
     #[inline]
     fn run(&self, cx: Context, place: &'p Place) -> Self::Run {
-        let mut told = place.is_told().then(|| Told::started(place, &cx));
-        let work = Told::polling(&mut told, || (self.work)(cx.into_attempt()));
-        WorkRun { work, told }
+        WorkRun::begin(&self.work, cx, place)
     }
 
     fn attempts(_: &Self::Run) -> u32 {
@@ -66,6 +64,15 @@ pin_project! {
         #[pin]
         work: Fut,
         told: Option<Box<Told<'p>>>,
+    }
+}
+
+impl<'p, Fut> WorkRun<'p, Fut> {
+    #[inline]
+    pub(crate) fn begin(work: impl Fn(Attempt) -> Fut, cx: Context, place: &'p Place) -> Self {
+        let mut told = place.is_told().then(|| Told::started(place, &cx));
+        let work = Told::polling(&mut told, || work(cx.into_attempt()));
+        Self { work, told }
     }
 }
 

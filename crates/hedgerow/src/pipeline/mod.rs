@@ -1,6 +1,7 @@
 //! Resilience pipelines.
 
 mod boxed;
+mod breaker;
 mod builder;
 mod classify;
 mod context;
@@ -22,14 +23,17 @@ mod threads;
 mod timeout;
 mod wait;
 
-pub use boxed::{BoxPipeline, Boxed, ErasedClassifier, ErasedWork};
+pub use boxed::{BoxPipeline, Boxed, ErasedClassifier, ErasedLeaf, ErasedWork};
+pub use breaker::{BreakerControl, BreakerRun, CircuitBreaker};
+pub use hedgerow_core::breaker::BreakerState;
+
 pub use builder::{Builder, InvalidPipeline, Nest};
 pub use classify::{Classify, HandleBy, Inherit, Own, PipelineResult, Predicate};
 pub use context::Context;
 pub use custom::{Custom, CustomRun, CustomStrategy};
 pub use dynamic::{AnyStrategy, Dynamic};
 pub use error::{FallbackFailed, PipelineError, Rejected, TimedOut};
-pub use execution::{Executing, Execution, Settling};
+pub use execution::{Executing, Execution, Launch, Settling, Terms};
 pub use hedging::{
     ActBy, ActionResult, Actions, Attempts, BoxRun, HedgeRules, HedgeRun, Hedging, Repeat,
     RestOfPipeline,

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use super::builder::Builder;
 use super::context::Context;
-use super::execution::{Execution, Settling};
+use super::execution::{Execution, Launch, Settling};
 use super::layer::{Facts, Layer, Layers, Place};
-use super::leaf::{Inner, Leaf};
+use super::leaf::Inner;
 use super::next::{Next, Rest, Strategy};
 use crate::attempt::Attempt;
 use crate::drive::Work;
@@ -131,14 +131,15 @@ impl<L: Layers> Pipeline<L> {
     }
 
     /// The same, for an outcome to match on: short for `execute(work).settle()`.
+    #[expect(clippy::type_complexity, reason = "the future of an execution")]
     pub fn settle<'p, F, Fut>(
         &'p self,
         work: F,
-    ) -> Settling<'p, Rest<'p, L, Leaf<F, Defaults>>, L::Raises>
+    ) -> Settling<<L as Launch<'p, F, Defaults>>::Future, L::Raises>
     where
         F: Fn(Attempt) -> Fut + Clone,
         Fut: Work,
-        Rest<'p, L, Leaf<F, Defaults>>: Next,
+        L: Launch<'p, F, Defaults>,
     {
         self.execute(work).settle()
     }

@@ -16,10 +16,10 @@ use super::builder::{Builder, InvalidPipeline, Nest};
 use super::classify::{Classify, HandleBy, PipelineResult};
 use super::context::Context;
 use super::error::{PipelineError, Rejected};
-use super::execution::Execution;
+use super::execution::{Execution, Launch};
 use super::layer::{End, Layers, Place};
 use super::leaf::{Leaf, Told, end_of};
-use super::next::{Innermost, Next, Rest};
+use super::next::Innermost;
 use super::outcome::{MayCancel, Outcome, Raises};
 use super::pipeline::Pipeline;
 use crate::abandoned::{Abandoned, AttemptsEnd, CallsEnd};
@@ -104,7 +104,7 @@ impl<L: Layers> BlockingPipeline<L> {
     pub fn execute<'p, F, T, E>(&'p self, work: F) -> PipelineResult<T, E>
     where
         F: Fn(Attempt) -> Result<T, E> + Send + Sync + 'static,
-        Rest<'p, L, Leaf<OnThreads<F>, Defaults>>: Next<Value = T, Error = E>,
+        L: Launch<'p, OnThreads<F>, Defaults, Value = T, Error = E>,
     {
         self.prepare(work).run()
     }
@@ -164,20 +164,11 @@ impl<'p, L, F, C, X> BlockingExecution<'p, L, F, C, X> {
     }
 }
 
-impl<'p, L, F, C, X> BlockingExecution<'p, L, F, C, X>
-where
-    Rest<'p, L, Leaf<F, C>>: Next,
-{
+impl<'p, L: Launch<'p, F, C>, F, C, X> BlockingExecution<'p, L, F, C, X> {
     /// See [`Execution::handle`].
-    #[expect(clippy::type_complexity, reason = "what the work returns")]
     pub fn handle<H>(self, handle: H) -> BlockingExecution<'p, L, F, HandleBy<H>, X>
     where
-        H: Fn(
-            &PipelineResult<
-                <Rest<'p, L, Leaf<F, C>> as Next>::Value,
-                <Rest<'p, L, Leaf<F, C>> as Next>::Error,
-            >,
-        ) -> bool,
+        H: Fn(&PipelineResult<L::Value, L::Error>) -> bool,
     {
         BlockingExecution(self.0.handle(handle))
     }
@@ -191,13 +182,7 @@ where
     /// # Panics
     ///
     /// As [`BlockingPipeline::execute`].
-    #[expect(clippy::type_complexity, reason = "what the work returns")]
-    pub fn run(
-        self,
-    ) -> PipelineResult<
-        <Rest<'p, L, Leaf<F, C>> as Next>::Value,
-        <Rest<'p, L, Leaf<F, C>> as Next>::Error,
-    > {
+    pub fn run(self) -> PipelineResult<L::Value, L::Error> {
         Arc::new(Parker::default()).block_on(self.0.into_future())
     }
 
@@ -206,14 +191,7 @@ where
     /// # Panics
     ///
     /// As [`BlockingPipeline::execute`].
-    #[expect(clippy::type_complexity, reason = "what the work returns")]
-    pub fn settle(
-        self,
-    ) -> Outcome<
-        <Rest<'p, L, Leaf<F, C>> as Next>::Value,
-        <Rest<'p, L, Leaf<F, C>> as Next>::Error,
-        X,
-    >
+    pub fn settle(self) -> Outcome<L::Value, L::Error, X>
     where
         X: Raises,
     {

@@ -54,8 +54,12 @@ mod ledger;
 mod model;
 /// The future of a call: where it can go, what it borrows.
 mod moving;
+/// The circuit breaker.
+mod p_breaker;
 /// What the observer of a pipeline is told.
 mod p_events;
+/// Where executions can go.
+mod p_moving;
 /// The pipeline itself: order, numbers, contexts, outcomes.
 mod p_pipeline;
 /// The retry.

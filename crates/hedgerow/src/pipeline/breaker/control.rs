@@ -1,0 +1,112 @@
+//! The state of a breaker, and how it is switched by hand.
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Instant;
+
+use hedgerow_core::breaker::{Breaker, BreakerSettings, BreakerState, Transition};
+use hedgerow_core::{Moment, StrategyEventKind};
+
+use crate::clock::Time;
+use crate::pipeline::layer::Place;
+
+/// What all clones of a breaker share.
+#[derive(Default)]
+pub(super) struct Shared {
+    breaker: OnceLock<Breaker>,
+    /// Isolated before there was anything to isolate.
+    isolated: AtomicBool,
+    /// What its time is counted from.
+    epoch: OnceLock<Instant>,
+    /// The first pipeline it was built into: who is told of what is done by hand.
+    place: OnceLock<Place>,
+}
+
+impl Shared {
+    pub(super) fn breaker(&self, settings: &BreakerSettings) -> &Breaker {
+        self.breaker.get_or_init(|| {
+            let breaker = Breaker::new(settings.clone());
+            if self.isolated.load(Ordering::Acquire) {
+                breaker.isolate();
+            }
+            breaker
+        })
+    }
+
+    pub(super) fn attach(&self, place: &Place) {
+        self.place.get_or_init(|| place.clone());
+    }
+
+    /// What time it is, as the breaker counts.
+    pub(super) fn now(&self, time: &Time) -> Moment {
+        let now = time.clock().now();
+        let epoch = self.epoch.get_or_init(|| now);
+        Moment::from(now.saturating_duration_since(*epoch))
+    }
+}
+
+/// What is told of a change.
+pub(super) fn told(transition: Transition) -> StrategyEventKind {
+    let Transition { state, open_for } = transition;
+    StrategyEventKind::Breaker { state: state.name(), open_for }
+}
+
+/// Looks at a breaker and switches it by hand. Clones are for the same breaker.
+///
+/// ```
+/// use hedgerow::pipeline::{BreakerState, CircuitBreaker, Pipeline, PipelineError};
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() {
+/// let breaker = CircuitBreaker::default();
+/// let control = breaker.control();
+/// let pipeline = Pipeline::builder().circuit_breaker(breaker).build().unwrap();
+/// control.isolate(); // the target is down for maintenance
+/// let refused = pipeline.execute(async |_| Ok::<_, String>(42)).await;
+/// assert!(matches!(refused, Err(PipelineError::Rejected(_))));
+/// control.reset();
+/// assert_eq!(control.state(), BreakerState::Closed);
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct BreakerControl(Arc<Shared>);
+
+impl BreakerControl {
+    pub(super) fn new(shared: Arc<Shared>) -> Self {
+        Self(shared)
+    }
+
+    /// The state it is in. One that is open and whose time is over becomes half-open with the next
+    /// call.
+    pub fn state(&self) -> BreakerState {
+        match self.0.breaker.get() {
+            Some(breaker) => breaker.state(),
+            None if self.0.isolated.load(Ordering::Acquire) => BreakerState::Isolated,
+            None => BreakerState::Closed,
+        }
+    }
+
+    /// Lets nothing through until it is [reset](BreakerControl::reset).
+    pub fn isolate(&self) {
+        self.0.isolated.store(true, Ordering::Release);
+        self.tell(self.0.breaker.get().and_then(Breaker::isolate));
+    }
+
+    /// Closes it, with nothing counted.
+    pub fn reset(&self) {
+        self.0.isolated.store(false, Ordering::Release);
+        self.tell(self.0.breaker.get().and_then(Breaker::reset));
+    }
+
+    fn tell(&self, transition: Option<Transition>) {
+        if let (Some(transition), Some(place)) = (transition, self.0.place.get()) {
+            place.announce(told(transition));
+        }
+    }
+}
+
+impl fmt::Debug for BreakerControl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BreakerControl").field("state", &self.state()).finish()
+    }
+}
