@@ -1,9 +1,13 @@
 //! Resilience pipelines.
 
+mod admit;
 mod boxed;
 mod breaker;
 mod builder;
+mod cache;
+mod chaos;
 mod classify;
+mod concurrency;
 mod context;
 mod custom;
 mod dynamic;
@@ -12,10 +16,12 @@ mod execution;
 mod hedging;
 mod layer;
 mod leaf;
+mod line;
 mod next;
 mod outcome;
 #[expect(clippy::module_inception, reason = "the type that the module is about")]
 mod pipeline;
+mod rate;
 mod retry;
 mod stream;
 mod target;
@@ -23,12 +29,18 @@ mod threads;
 mod timeout;
 mod wait;
 
-pub use boxed::{BoxPipeline, Boxed, ErasedClassifier, ErasedLeaf, ErasedWork};
-pub use breaker::{BreakerControl, BreakerRun, CircuitBreaker};
 pub use hedgerow_core::breaker::BreakerState;
 
+pub use admit::{Admission, AdmitRun};
+pub use boxed::{BoxPipeline, Boxed, ErasedClassifier, ErasedLeaf, ErasedWork};
+pub use breaker::{BreakerControl, BreakerRun, CircuitBreaker};
 pub use builder::{Builder, InvalidPipeline, Nest};
+pub use cache::{Cache, CacheControl, CacheRun};
+pub use chaos::{
+    Behaviour, Chaos, ChaosControl, ChaosRun, Delayed, Fault, Latency, Preceding, Replaced, Trouble,
+};
 pub use classify::{Classify, HandleBy, Inherit, Own, PipelineResult, Predicate};
+pub use concurrency::{ConcurrencyControl, ConcurrencyLimiter, ConcurrencyRun};
 pub use context::Context;
 pub use custom::{Custom, CustomRun, CustomStrategy};
 pub use dynamic::{AnyStrategy, Dynamic};
@@ -46,6 +58,7 @@ pub use outcome::{
     Raises,
 };
 pub use pipeline::{Pipeline, StrategyInfo};
+pub use rate::{RateControl, RateLimiter, RateRun};
 pub use retry::{NextRetry, Retry, RetryRun};
 pub use target::PerTarget;
 pub use threads::{BlockingExecution, BlockingPipeline, OnThreads, ThreadRun};

@@ -56,20 +56,36 @@ mod model;
 mod moving;
 /// The circuit breaker.
 mod p_breaker;
+/// The cache.
+mod p_cache;
+/// Trouble made on purpose.
+mod p_chaos;
+/// The concurrency limiter.
+mod p_concurrency;
+/// The concurrency limiter, under load and with panics.
+mod p_concurrency_cases;
 /// What the observer of a pipeline is told.
 mod p_events;
 /// Where executions can go.
 mod p_moving;
 /// The pipeline itself: order, numbers, contexts, outcomes.
 mod p_pipeline;
+/// The rate limiter.
+mod p_rate;
+/// Waiting for the rate limiter.
+mod p_rate_waits;
 /// The retry.
 mod p_retry;
 /// A pipeline of a hedge does what the hedge does.
 mod p_same;
+/// The limiters, in every order in which things can happen to three callers.
+mod p_schedules;
 /// Streams through a pipeline.
 mod p_streams;
 /// Pipelines of work that blocks.
 mod p_threads;
+/// What strategies tell.
+mod p_told;
 /// Scripted calls that keep account of everything they make.
 mod points_world;
 /// Budgets and durations as people write them.

@@ -1,0 +1,115 @@
+//! Where values are kept.
+
+use std::hash::Hash;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+/// A value, and when it was made.
+pub(super) struct Kept<T> {
+    pub(super) value: T,
+    pub(super) made: Instant,
+}
+
+/// The values. What is under its locks is pointers: values are cloned and dropped outside.
+pub(super) struct Store<T, K> {
+    room: Room<T, K>,
+    /// Changes when something is dropped: what began before is not kept.
+    age: AtomicU64,
+}
+
+enum Room<T, K> {
+    One(Mutex<Option<Arc<Kept<T>>>>),
+    Many(quick_cache::sync::Cache<K, Arc<Kept<T>>>),
+}
+
+/// Nothing under the lock panics.
+fn lock<V>(mutex: &Mutex<V>) -> MutexGuard<'_, V> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl<T> Store<T, ()> {
+    pub(super) fn single() -> Self {
+        Self { room: Room::One(Mutex::new(None)), age: AtomicU64::new(0) }
+    }
+}
+
+impl<T, K: Hash + Eq> Store<T, K> {
+    pub(super) fn keyed(max_entries: usize) -> Self {
+        let room = Room::Many(quick_cache::sync::Cache::new(max_entries));
+        Self { room, age: AtomicU64::new(0) }
+    }
+
+    pub(super) fn get(&self, key: &K) -> Option<Arc<Kept<T>>> {
+        match &self.room {
+            Room::One(one) => lock(one).clone(),
+            Room::Many(many) => many.get(key),
+        }
+    }
+
+    /// To be remembered when work begins whose value is to be kept.
+    pub(super) fn age(&self) -> u64 {
+        self.age.load(Ordering::SeqCst)
+    }
+
+    /// Keeps a value, unless something was dropped since.
+    pub(super) fn insert(&self, key: &K, kept: Kept<T>, age: u64)
+    where
+        K: Clone,
+    {
+        let kept = Arc::new(kept);
+        match &self.room {
+            Room::One(one) => {
+                let mut one = lock(one);
+                if self.age() == age {
+                    let before = one.replace(kept);
+                    drop(one);
+                    drop(before); // not under the lock
+                }
+            }
+            Room::Many(many) => {
+                if self.age() != age {
+                    return;
+                }
+                many.insert(key.clone(), Arc::clone(&kept));
+                // What is dropped at this moment is dropped before or after the value came in.
+                if self.age() != age {
+                    many.remove_if(key, |there| Arc::ptr_eq(there, &kept));
+                }
+            }
+        }
+    }
+
+    /// Drops everything.
+    pub(super) fn clear(&self) {
+        self.forget(quick_cache::sync::Cache::clear);
+    }
+
+    /// Drops one value.
+    pub(super) fn remove(&self, key: &K) {
+        self.forget(|many| drop(many.remove(key)));
+    }
+
+    fn forget(&self, forget: impl FnOnce(&quick_cache::sync::Cache<K, Arc<Kept<T>>>)) {
+        match &self.room {
+            Room::One(one) => {
+                let mut one = lock(one);
+                self.age.fetch_add(1, Ordering::SeqCst);
+                let before = one.take();
+                drop(one);
+                drop(before); // not under the lock
+            }
+            Room::Many(many) => {
+                self.age.fetch_add(1, Ordering::SeqCst);
+                forget(many);
+            }
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        match &self.room {
+            Room::One(one) => lock(one).iter().len(),
+            Room::Many(many) => many.len(),
+        }
+    }
+}
