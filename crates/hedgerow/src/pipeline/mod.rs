@@ -13,6 +13,7 @@ mod custom;
 mod dynamic;
 mod error;
 mod execution;
+mod fallback;
 mod hedging;
 mod layer;
 mod leaf;
@@ -46,6 +47,9 @@ pub use custom::{Custom, CustomRun, CustomStrategy};
 pub use dynamic::{AnyStrategy, Dynamic};
 pub use error::{FallbackFailed, PipelineError, Rejected, TimedOut};
 pub use execution::{Executing, Execution, Launch, Settling, Terms};
+pub use fallback::{
+    Fallback, FallbackHook, FallbackRun, FixedValue, MadeBy, OnFallback, Replacement, Unanswered,
+};
 pub use hedging::{
     ActBy, ActionResult, Actions, Attempts, BoxRun, HedgeRules, HedgeRun, Hedging, Repeat,
     RestOfPipeline,

@@ -66,6 +66,8 @@ mod p_concurrency;
 mod p_concurrency_cases;
 /// What the observer of a pipeline is told.
 mod p_events;
+/// The fallback.
+mod p_fallback;
 /// Where executions can go.
 mod p_moving;
 /// The pipeline itself: order, numbers, contexts, outcomes.
