@@ -112,7 +112,7 @@ impl ConcurrencyLimiter {
     }
 
     /// Goes on with the slots and the line of an earlier limiter, if all settings are the same.
-    #[allow(dead_code, reason = "for pipelines that are built again")]
+    #[cfg_attr(not(feature = "serde"), expect(dead_code, reason = "for configurations"))]
     pub(crate) fn taking_over(&mut self, earlier: &Self) {
         if self.settings == earlier.settings {
             self.line = Arc::clone(&earlier.line);

@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use hedgerow_core::Budget;
 
+use super::breaker::CircuitBreaker;
+use super::chaos::{Chaos, Latency};
 use super::classify::Classify;
+use super::concurrency::ConcurrencyLimiter;
 use super::context::Context;
 use super::custom::CustomRun;
 use super::execution::{Launch, Terms, executing};
@@ -14,6 +17,8 @@ use super::leaf::Leaf;
 use super::next::{Innermost, Next, Rest, Strategy};
 use super::outcome::Everything;
 use super::pipeline::Pipeline;
+use super::rate::RateLimiter;
+use super::retry::Retry;
 use super::timeout::Timeout;
 use crate::attempt::Attempt;
 use crate::drive::Work;
@@ -26,8 +31,18 @@ use crate::drive::Work;
 pub enum AnyStrategy {
     /// A [`Timeout`].
     Timeout(Timeout),
+    /// A [`Retry`].
+    Retry(Retry),
     /// A [`Hedging`].
     Hedge(Hedging),
+    /// A [`CircuitBreaker`].
+    CircuitBreaker(CircuitBreaker),
+    /// A [`RateLimiter`].
+    RateLimiter(RateLimiter),
+    /// A [`ConcurrencyLimiter`].
+    ConcurrencyLimiter(ConcurrencyLimiter),
+    /// A [`Chaos`] that makes things slow.
+    Chaos(Chaos<Latency>),
 }
 
 /// Does the same with whatever strategy it is.
@@ -35,7 +50,12 @@ macro_rules! each {
     ($any:expr, $strategy:ident => $does:expr) => {
         match $any {
             AnyStrategy::Timeout($strategy) => $does,
+            AnyStrategy::Retry($strategy) => $does,
             AnyStrategy::Hedge($strategy) => $does,
+            AnyStrategy::CircuitBreaker($strategy) => $does,
+            AnyStrategy::RateLimiter($strategy) => $does,
+            AnyStrategy::ConcurrencyLimiter($strategy) => $does,
+            AnyStrategy::Chaos($strategy) => $does,
         }
     };
 }

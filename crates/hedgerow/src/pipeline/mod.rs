@@ -22,6 +22,7 @@ mod next;
 mod outcome;
 #[expect(clippy::module_inception, reason = "the type that the module is about")]
 mod pipeline;
+mod presets;
 mod rate;
 mod retry;
 mod stream;
@@ -62,6 +63,7 @@ pub use outcome::{
     Raises,
 };
 pub use pipeline::{Pipeline, StrategyInfo};
+pub use presets::{Endpoint, Standard, StandardHedging};
 pub use rate::{RateControl, RateLimiter, RateRun};
 pub use retry::{NextRetry, Retry, RetryRun};
 pub use target::PerTarget;

@@ -17,17 +17,23 @@ use crate::pipeline::{AnyStrategy, Builder, Pipeline};
 /// |---|---|
 /// | `strategies` | the names of its strategies, the outermost first |
 /// | `max_extra_load` | a budget that all its hedges and retries share: `"5%"` |
-/// | the name of a strategy | a table of its settings; all have defaults but the limit of a timeout |
+/// | the name of a strategy | a table of its settings; all have defaults but what a strategy is about: the limit of a timeout, say |
 ///
 /// The kinds of strategies and their settings:
 ///
 /// | `kind` | settings |
 /// |---|---|
 /// | `"timeout"` | `limit`; or the limit alone in place of the table: `timeout = "2s"` |
+/// | `"retry"` | `backoff`: `"exponential"`, `"constant"`, `"linear"`, `"decorrelated"`, `"immediately"`; `max_retries`: a number or `"forever"`; `base`, `factor`, `max_delay`, `jitter` |
 /// | `"hedge"` | those of a [`HedgeConfig`](crate::HedgeConfig) |
+/// | `"circuit-breaker"` | `failure_ratio`, `min_throughput`, `window`; `consecutive` in its place or beside it; `open_for`, `probes`, `probe_lease` |
+/// | `"rate-limiter"` | `permits` for each `period` (1 s), `burst`, `max_wait` |
+/// | `"concurrency-limiter"` | `limit`, `max_queue`, `max_wait` |
+/// | `"chaos"` | `latency`, `rate`, `seed`, `enabled` |
 ///
 /// A strategy that is called as its kind needs no `kind`. Everything in seconds has a unit; unknown
-/// keys are refused with the nearest known one, and all mistakes are told at once.
+/// keys are refused with the nearest known one, and all mistakes are told at once. Options mean what
+/// they mean in Rust: see [`Retry`](crate::pipeline::Retry) and the others.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PipelinesConfig(Vec<(Arc<str>, PipelineConfig)>);
 

@@ -429,3 +429,23 @@ async fn a_boxed_pipeline_does_the_same() {
         .await;
     assert_eq!(handled, Ok("good"));
 }
+
+#[tokio::test(start_paused = true)]
+async fn the_standard_pipelines_are_what_they_say() {
+    let standard = Pipeline::standard().name("search").build().unwrap();
+    assert_eq!(
+        standard.to_string(),
+        r#"search: concurrency-limiter (1000 at a time) > timeout "total" (30s) > retry (3 times, after 2s, times 2, jitter 0.5) > circuit-breaker (10 % of at least 100 in 30s, open for 5s) > timeout "attempt" (10s) > work"#
+    );
+    let hedging = Pipeline::standard_hedging(["eu", "us"]).build().unwrap();
+    assert_eq!(hedging.max_attempts(), Some(2));
+    let seen = Mutex::new(Vec::new());
+    let work = |attempt: Attempt| {
+        lock(&seen).push(attempt.target().unwrap());
+        act(ok(1, "a"))
+    };
+    assert_eq!(hedging.execute(work).await, Ok("a"));
+    assert_eq!(*lock(&seen), [0]);
+    let nowhere = Pipeline::standard_hedging(Vec::<&str>::new()).build().unwrap_err();
+    assert_eq!(nowhere.mistakes()[0].option(), "per-target.targets");
+}

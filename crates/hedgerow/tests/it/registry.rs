@@ -146,3 +146,93 @@ async fn a_registry_gives_its_pipelines_observers_and_clocks() {
     let hedged = registry.get("search").unwrap();
     assert!(hedged.execute(|_| act(ok(1, "a"))).await.is_ok());
 }
+
+const EVERY_KIND: &str = r#"
+[all]
+strategies = ["concurrency-limiter", "rate-limiter", "total", "retry", "hedge", "circuit-breaker", "chaos"]
+max_extra_load = "10%"
+concurrency-limiter = { limit = 100, max_queue = 10, max_wait = "50ms" }
+rate-limiter = { permits = 500, period = "1s", burst = 600, max_wait = "20ms" }
+total = { kind = "timeout", limit = "2s" }
+retry = { backoff = "exponential", max_retries = 2, base = "50ms", factor = 3, max_delay = "1s", jitter = 0.2 }
+hedge = { delay = "adaptive" }
+circuit-breaker = { failure_ratio = "50%", min_throughput = 20, window = "10s", consecutive = 7, open_for = "1s", probes = 2, probe_lease = "3s" }
+chaos = { latency = "1s", rate = "1%", seed = 7, enabled = false }
+"#;
+
+#[tokio::test(start_paused = true)]
+async fn every_kind_of_strategy_can_be_configured() {
+    let registry = Registry::new(&read(EVERY_KIND));
+    let pipeline = registry.get("all").unwrap();
+    let lines: Vec<_> = pipeline.strategies().iter().map(ToString::to_string).collect();
+    assert_eq!(lines.len(), 7, "{lines:?}");
+    assert_eq!(lines[3], "retry (2 times, after 50ms, times 3, jitter 0.2)");
+    assert_eq!(lines[5], "circuit-breaker (50 % of at least 20 in 10s or 7 in a row, open for 1s)");
+    assert_eq!(pipeline.max_attempts(), Some(6));
+    assert_eq!(pipeline.execute(|_| act(ok(1, "a"))).await, Ok("a"));
+    let bare = r#"
+        [all]
+        strategies = ["retry", "hedge", "circuit-breaker"]
+    "#;
+    assert_eq!(read(bare).get("all").unwrap().pipeline("all").strategies().len(), 3);
+}
+
+#[test]
+fn mistakes_of_every_kind_have_their_places() {
+    let told = refused(
+        r#"
+        [all]
+        strategies = ["retry", "circuit-breaker", "rate-limiter", "concurrency-limiter", "chaos", "linear"]
+        retry = { backoff = "exponental", max_retries = "for ever", factor = "x" }
+        linear = { kind = "retry", backoff = "linear", factor = 2 }
+        circuit-breaker = { failure_ratio = 2, probes = 0 }
+        concurrency-limiter = { limit = 0 }
+        chaos = { latency = "1s", rate = 3 }
+        "#,
+    );
+    let expected = [
+        r#"all.retry.backoff = "exponental": did you mean exponential?"#,
+        r#"all.retry.max_retries = "for ever": write a whole number, or "forever""#,
+        r#"all.retry.factor = "x": "#,
+        "all.linear.factor = 2: only an exponential back-off has a factor",
+        "all.rate-limiter.permits: missing; ",
+    ];
+    assert_eq!(told.len(), expected.len(), "{told:#?}");
+    for expected in expected {
+        assert!(told.iter().any(|line| line.starts_with(expected)), "{expected}\n{told:#?}");
+    }
+    let told = refused(
+        r#"
+        [all]
+        strategies = ["circuit-breaker", "concurrency-limiter", "chaos"]
+        circuit-breaker = { failure_ratio = 1.5, probes = 0 }
+        concurrency-limiter = { limit = 0 }
+        chaos = { latency = "1s", rate = 3 }
+        "#,
+    );
+    let starts: Vec<_> = told.iter().map(|line| line.split(" = ").next().unwrap()).collect();
+    let expected = [
+        "all.circuit-breaker.failure_ratio",
+        "all.circuit-breaker.probes",
+        "all.concurrency-limiter.limit",
+        "all.chaos.rate",
+    ];
+    assert_eq!(starts, expected);
+}
+
+#[tokio::test(start_paused = true)]
+async fn pr_95_a_breaker_goes_on_if_its_settings_stay() {
+    let text = r#"
+        [search]
+        strategies = ["timeout", "circuit-breaker"]
+        timeout = "1s"
+        circuit-breaker = { consecutive = 1, open_for = "60s" }
+    "#;
+    let registry = Registry::new(&read(text));
+    let run = async |answer| registry.get("search").unwrap().execute(move |_| act(answer)).await;
+    assert!(run(err(0, "x")).await.is_err());
+    registry.set(&read(&text.replace("1s", "3s")));
+    assert!(run(ok(0, "a")).await.unwrap_err().rejected().is_some(), "it is still open");
+    registry.set(&read(&text.replace("60s", "50s")));
+    assert_eq!(run(ok(0, "a")).await, Ok("a"), "set otherwise it begins anew");
+}

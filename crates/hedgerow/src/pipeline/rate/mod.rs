@@ -115,7 +115,7 @@ impl RateLimiter {
     }
 
     /// Goes on with the permits and the line of an earlier limiter, if all settings are the same.
-    #[allow(dead_code, reason = "for pipelines that are built again")]
+    #[cfg_attr(not(feature = "serde"), expect(dead_code, reason = "for configurations"))]
     pub(crate) fn taking_over(&mut self, earlier: &Self) {
         if (self.quota, self.max_wait) == (earlier.quota, earlier.max_wait) {
             self.shared = Arc::clone(&earlier.shared);
