@@ -65,6 +65,11 @@ impl Time {
         }
     }
 
+    /// Whether nobody chose it.
+    pub(crate) fn is_default(&self) -> bool {
+        matches!(self, Self::Automatic)
+    }
+
     /// Whether a call can wait by the timer in its own future.
     pub(crate) fn has_timer(&self) -> bool {
         !matches!(self, Self::Own(_))

@@ -42,7 +42,7 @@ impl Hedge {
         if self.policy.observer.is_none() {
             self.policy.observer.clone_from(&earlier.policy.observer);
         }
-        if let Time::Automatic = self.time {
+        if self.time.is_default() {
             self.time = earlier.time.clone();
         }
         if self.abandoned.is_none() {

@@ -99,8 +99,8 @@ impl<S> Builder<S> {
         self.with(Hedging::new(hedge))
     }
 
-    /// Adds a whole pipeline, which may be part of others as well. It keeps its name, its observer
-    /// and its clock, and shares its state.
+    /// Adds a whole pipeline. It keeps its name, and its observer and its clock if it has them;
+    /// otherwise it takes those of the whole, unless it is used elsewhere, too.
     pub fn pipeline<L: Layers>(self, pipeline: Pipeline<L>) -> Builder<(S, Pipeline<L>)> {
         self.with(pipeline)
     }
@@ -274,7 +274,7 @@ fn check(
 
 /// Whether each strategy pays into the budget that it has: the innermost of those that share one
 /// does, once for all.
-fn pays(strategies: &[StrategyInfo]) -> Vec<bool> {
+pub(super) fn pays(strategies: &[StrategyInfo]) -> Vec<bool> {
     let budget = |strategy: &StrategyInfo| strategy.facts.budget;
     let inside = |index: usize| strategies[index + 1..].iter().filter_map(budget);
     let pays = |(index, strategy)| {

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::builder::Builder;
+use super::builder::{Builder, pays};
 use super::context::Context;
 use super::execution::{Execution, Launch, Settling};
 use super::layer::{Facts, Layer, Layers, Place};
@@ -116,6 +116,28 @@ impl<L> Pipeline<L> {
 }
 
 impl<L: Layers> Pipeline<L> {
+    /// Takes over the observer and the clock of the pipeline that this one is put into, where it has
+    /// none of its own and nobody else uses it.
+    pub(crate) fn adopt(&mut self, around: &Place) {
+        let Some(Built { layers, place, strategies, .. }) = Arc::get_mut(&mut self.0) else {
+            return;
+        };
+        if place.observer.is_some() || around.observer.is_none() && around.time.is_default() {
+            return;
+        }
+        place.observer.clone_from(&around.observer);
+        if place.time.is_default() {
+            place.time = around.time.clone();
+        }
+        (place.threads, place.abandoned) = (around.threads, Arc::clone(&around.abandoned));
+        let names = strategies.iter().map(|strategy| Arc::clone(&strategy.name));
+        let mut places = names.zip(pays(strategies));
+        layers.attach(&mut |kind| {
+            let (strategy, pays) = places.next().unwrap_or_else(|| (kind.into(), true));
+            Place { strategy, pays, ..place.clone() }
+        });
+    }
+
     /// Runs work through the pipeline.
     ///
     /// `work` makes the future of one attempt. It is called for every attempt, also of retries and
@@ -184,8 +206,9 @@ impl<L: Layers> Layer for Pipeline<L> {
         self.to_string()
     }
 
-    /// It keeps its own name, observer and clock.
-    fn attach(&mut self, _: Place) {}
+    fn attach(&mut self, place: Place) {
+        self.adopt(&place);
+    }
 
     fn facts(&self) -> Facts {
         Facts { attempts: self.max_attempts(), ..Facts::default() }

@@ -120,6 +120,9 @@ impl<L: Layers> Layer for PerTarget<L> {
     }
 
     fn attach(&mut self, place: Place) {
+        for (_, pipeline) in Arc::get_mut(&mut self.targets).into_iter().flatten() {
+            pipeline.adopt(&place);
+        }
         self.place = place;
     }
 

@@ -196,3 +196,15 @@ fn without_execution(line: &str) -> String {
     let words = line.split(' ').filter(|word| !word.starts_with("execution="));
     words.collect::<Vec<_>>().join(" ")
 }
+
+#[tokio::test(start_paused = true)]
+async fn strategies_of_a_target_are_told_through_the_observer_of_the_whole() {
+    let lines = Lines::default();
+    let pipeline =
+        Pipeline::standard_hedging(["eu", "us"]).observer(lines.observer()).build().unwrap();
+    let outcome = pipeline.execute(|_| act(never())).await;
+    assert!(outcome.is_err());
+    let told = lines.with("TimedOut");
+    let starts: Vec<_> = told.iter().map(|line| line.split(' ').next().unwrap()).collect();
+    assert_eq!(starts, ["attempt[0]"], "the first call ever has no budget for a hedge");
+}

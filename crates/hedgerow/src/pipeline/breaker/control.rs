@@ -19,7 +19,7 @@ pub(super) struct Shared {
     isolated: AtomicBool,
     /// What its time is counted from.
     epoch: OnceLock<Instant>,
-    /// The first pipeline it was built into: who is told of what is done by hand.
+    /// The first pipeline it was built into that tells anybody: who is told of what is done by hand.
     place: OnceLock<Place>,
 }
 
@@ -35,7 +35,9 @@ impl Shared {
     }
 
     pub(super) fn attach(&self, place: &Place) {
-        self.place.get_or_init(|| place.clone());
+        if place.is_told() {
+            self.place.get_or_init(|| place.clone());
+        }
     }
 
     /// What time it is, as the breaker counts.

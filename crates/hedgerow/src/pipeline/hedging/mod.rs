@@ -171,7 +171,7 @@ impl<P: fmt::Debug, A: Acts> Layer for Hedging<P, A> {
             self.hedge = self.hedge.clone().observer(Arc::clone(observer));
         }
         match &place.time {
-            _ if !matches!(self.hedge.time(), Time::Automatic) => {}
+            _ if !self.hedge.time().is_default() => {}
             Time::Automatic => {}
             Time::Ring => self.hedge = self.hedge.clone().ring_timer(),
             Time::Own(clock) => self.hedge = self.hedge.clone().clock(Arc::clone(clock)),
