@@ -81,7 +81,7 @@ impl Attempt {
     }
 
     /// Which of its targets a pipeline sends this attempt to, counted from 0; `None` unless it has a
-    /// strategy for that.
+    /// strategy for that (`PerTarget`).
     pub fn target(&self) -> Option<usize> {
         self.target.map(usize::from)
     }

@@ -123,6 +123,7 @@ struct Probe {
     lease: Moment,
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "a ticket is used once")]
 impl Breaker {
     /// Closed, with nothing counted.
     pub fn new(settings: BreakerSettings) -> Self {
@@ -207,8 +208,8 @@ impl Breaker {
     #[inline]
     pub fn succeeded(&self, ticket: Ticket, now: Moment) -> Option<Transition> {
         let Ticket { turn, probe } = ticket;
-        if probe.is_some() {
-            return self.probed(ticket, now, false);
+        if let Some(probe) = probe {
+            return self.probed(turn, probe, now, false);
         }
         if self.is_closed(turn) {
             if self.settings.ratio.is_some() {
@@ -224,8 +225,8 @@ impl Breaker {
     /// The call failed.
     pub fn failed(&self, ticket: Ticket, now: Moment) -> Option<Transition> {
         let Ticket { turn, probe } = ticket;
-        if probe.is_some() {
-            return self.probed(ticket, now, true);
+        if let Some(probe) = probe {
+            return self.probed(turn, probe, now, true);
         }
         if !self.is_closed(turn) {
             return None;
@@ -273,14 +274,12 @@ impl Breaker {
 
     /// A probe ended.
     #[cold]
-    fn probed(&self, ticket: Ticket, now: Moment, failed: bool) -> Option<Transition> {
+    fn probed(&self, turn: u64, number: u64, now: Moment, failed: bool) -> Option<Transition> {
         let mut rest = self.lock();
-        let (turn, state) = unpack(self.turn.load(Ordering::Acquire));
-        let number = ticket.probe?;
-        let place = rest.probes.iter().position(|probe| probe.number == number);
-        if turn != ticket.turn || state != BreakerState::HalfOpen {
+        if self.turn.load(Ordering::Acquire) != pack(turn, BreakerState::HalfOpen) {
             return None;
         }
+        let place = rest.probes.iter().position(|probe| probe.number == number);
         let probe = rest.probes.swap_remove(place?);
         if probe.lease <= now {
             return None; // it was given up

@@ -97,7 +97,7 @@ impl Window {
         let tick = now.as_nanos() / self.span;
         let pieces = BUCKETS as u64;
         let index = usize::try_from(tick % pieces).unwrap_or(0);
-        (index, tick / pieces & mask(LAP_BITS))
+        (index, (tick / pieces) & mask(LAP_BITS))
     }
 
     /// Counts a call of this turn.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hedgerow_core::text::format_duration;
-use hedgerow_core::{Both, Budget, InvalidOption, Observer};
+use hedgerow_core::{Both, InvalidOption, Observer};
 
 use super::custom::Custom;
 use super::dynamic::{AnyStrategy, Dynamic};
@@ -147,20 +147,12 @@ impl Builder<()> {
     ///
     /// As [`build`](Builder::build).
     pub fn build_dynamic(
-        self,
-        strategies: Vec<(Arc<str>, AnyStrategy)>,
-    ) -> Result<Pipeline<Dynamic>, InvalidPipeline> {
-        self.build_sharing(strategies, None)
-    }
-
-    pub(crate) fn build_sharing(
         mut self,
         strategies: Vec<(Arc<str>, AnyStrategy)>,
-        budget: Option<Arc<dyn Budget>>,
     ) -> Result<Pipeline<Dynamic>, InvalidPipeline> {
         let (names, strategies): (Vec<_>, _) = strategies.into_iter().unzip();
         self.names = names.into_iter().map(Some).collect();
-        self.assemble(Dynamic::new(strategies, budget), false)
+        self.assemble(Dynamic::new(strategies), false)
     }
 
     fn assemble<L: Layers>(

@@ -1,9 +1,5 @@
 //! Pipelines whose strategies are known only when the program runs.
 
-use std::sync::Arc;
-
-use hedgerow_core::Budget;
-
 use super::breaker::CircuitBreaker;
 use super::chaos::{Chaos, Latency};
 use super::classify::Classify;
@@ -66,14 +62,12 @@ macro_rules! each {
 #[derive(Debug, Clone)]
 pub struct Dynamic {
     pub(crate) strategies: Vec<AnyStrategy>,
-    /// The budget that its hedges and retries share, if they do.
-    pub(crate) budget: Option<Arc<dyn Budget>>,
     end: End,
 }
 
 impl Dynamic {
-    pub(crate) fn new(strategies: Vec<AnyStrategy>, budget: Option<Arc<dyn Budget>>) -> Self {
-        Self { strategies, budget, end: End::default() }
+    pub(crate) fn new(strategies: Vec<AnyStrategy>) -> Self {
+        Self { strategies, end: End::default() }
     }
 }
 

@@ -15,7 +15,7 @@ use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use super::classify::{HandleBy, PipelineResult};
 use super::context::Context;
 use super::error::PipelineError;
-use super::layer::{End, Layers, Place, Then};
+use super::layer::{End, Place, Then};
 use super::leaf::{Leaf, Told, end_of};
 use super::next::{Next, Rest};
 use super::outcome::{MayCancel, Outcome, Raises};
@@ -68,7 +68,8 @@ impl Asked {
     }
 }
 
-impl<'p, L: Layers, F> Execution<'p, L, F, Defaults, L::Raises> {
+impl<'p, L, F, X> Execution<'p, L, F, Defaults, X> {
+    /// What it can raise is up to who makes it.
     pub(crate) fn new(pipeline: &'p Pipeline<L>, work: F) -> Self {
         let leaf = Leaf { work, classifier: Defaults };
         let terms = Terms { idempotent: true, asked: None };
@@ -279,7 +280,7 @@ where
     Executing { watch, stage: Stage::Ahead { next }, terms, told, place }
 }
 
-impl<'p, N: Next> Executing<'p, N> {
+impl<N: Next> Executing<'_, N> {
     /// Begins the run, unless the caller has cancelled already (E1).
     fn begin(self: Pin<&mut Self>) {
         let mut this = self.project();
@@ -298,7 +299,7 @@ impl<'p, N: Next> Executing<'p, N> {
         if let Some(deadline) = this.terms.asked.as_deref().and_then(|asked| asked.deadline) {
             cx = cx.limited(deadline);
         }
-        *this.told = place.is_told().then(|| Told::begun(place, &cx));
+        *this.told = place.is_told().then(|| Box::new(Told::begun(place, &cx)));
         let token = this.terms.asked.as_deref().and_then(|asked| asked.token.as_ref());
         if token.is_none_or(|token| !token.is_cancelled()) {
             let run = Told::polling(this.told, || next.run_once(cx));

@@ -70,7 +70,7 @@ pin_project! {
 impl<'p, Fut> WorkRun<'p, Fut> {
     #[inline]
     pub(crate) fn begin(work: impl Fn(Attempt) -> Fut, cx: Context, place: &'p Place) -> Self {
-        let mut told = place.is_told().then(|| Told::started(place, &cx));
+        let mut told = place.is_told().then(|| Box::new(Told::started(place, &cx)));
         let work = Told::polling(&mut told, || work(cx.into_attempt()));
         Self { work, told }
     }
@@ -118,20 +118,20 @@ pub(crate) struct Told<'p> {
 impl<'p> Told<'p> {
     /// An attempt starts: tells so.
     #[cold]
-    pub(crate) fn started(place: &'p Place, cx: &Context) -> Box<Self> {
+    pub(crate) fn started(place: &'p Place, cx: &Context) -> Self {
         place.tell(cx, StrategyEventKind::AttemptStarted);
         Self::new(place, cx, false)
     }
 
     /// An execution begins.
     #[cold]
-    pub(crate) fn begun(place: &'p Place, cx: &Context) -> Box<Self> {
+    pub(crate) fn begun(place: &'p Place, cx: &Context) -> Self {
         Self::new(place, cx, true)
     }
 
-    fn new(place: &'p Place, cx: &Context, whole: bool) -> Box<Self> {
+    fn new(place: &'p Place, cx: &Context, whole: bool) -> Self {
         let began = place.time.clock().now();
-        Box::new(Self { place, cx: cx.clone(), began, whole, polling: false, over: false })
+        Self { place, cx: cx.clone(), began, whole, polling: false, over: false }
     }
 
     /// Polls what it tells of.
@@ -149,7 +149,7 @@ impl<'p> Told<'p> {
 
     /// It ended with an outcome.
     #[cold]
-    pub(crate) fn ended(mut self: Box<Self>, end: RunEnd) {
+    pub(crate) fn ended(mut self, end: RunEnd) {
         self.over = true;
         self.tell(end);
     }

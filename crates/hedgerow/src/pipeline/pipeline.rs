@@ -16,7 +16,8 @@ use crate::rules::Defaults;
 /// Strategies one inside the other, ready to run work: the first added is outermost.
 ///
 /// Clones share everything: breakers, limiters, what was learned. `L` says which strategies there
-/// are; see the [module](crate::pipeline) for all strategies.
+/// are; a [`BoxPipeline`](super::BoxPipeline) has no such parameter. See the
+/// [module](crate::pipeline) for all strategies.
 ///
 /// ```
 /// use std::time::Duration;
@@ -108,10 +109,10 @@ impl<L> Pipeline<L> {
 
     /// How often the work runs in one execution, if everything fails: (1 + retries) x (1 + hedges)
     /// for each retry and hedge in it. `None` is without bound. A shared budget makes a sum of the
-    /// product.
+    /// product, see [`Retry::budget`](super::Retry::budget).
     pub fn max_attempts(&self) -> Option<u64> {
-        let factors = self.0.strategies.iter().map(|strategy| strategy.facts.attempts);
-        factors.fold(Some(1), |all, factor| Some(all?.saturating_mul(factor?)))
+        let mut factors = self.0.strategies.iter().map(|strategy| strategy.facts.attempts);
+        factors.try_fold(1, |all: u64, factor| Some(all.saturating_mul(factor?)))
     }
 }
 
@@ -153,7 +154,6 @@ impl<L: Layers> Pipeline<L> {
     }
 
     /// The same, for an outcome to match on: short for `execute(work).settle()`.
-    #[expect(clippy::type_complexity, reason = "the future of an execution")]
     pub fn settle<'p, F, Fut>(
         &'p self,
         work: F,
@@ -196,7 +196,7 @@ impl<L> fmt::Debug for Pipeline<L> {
 
 /// A pipeline in another one: what is inside it there runs in the place of its work.
 impl<L: Layers> Layer for Pipeline<L> {
-    type Raises<I: super::Raises> = super::Everything;
+    type Raises<I: super::outcome::Raises> = super::outcome::Everything;
 
     fn kind(&self) -> &'static str {
         "pipeline"

@@ -127,8 +127,8 @@ impl<L: Layers> Layer for PerTarget<L> {
     }
 
     fn facts(&self) -> Facts {
-        let attempts = self.targets.iter().map(|(_, pipeline)| pipeline.max_attempts());
-        let attempts = attempts.fold(Some(1), |most, each| Some(most?.max(each?)));
+        let mut attempts = self.targets.iter().map(|(_, pipeline)| pipeline.max_attempts());
+        let attempts = attempts.try_fold(1, |most: u64, each| Some(most.max(each?)));
         Facts { attempts, ..Facts::default() }
     }
 }

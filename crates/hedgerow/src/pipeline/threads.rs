@@ -20,14 +20,15 @@ use super::execution::{Execution, Launch};
 use super::layer::{End, Layers, Place};
 use super::leaf::{Leaf, Told, end_of};
 use super::next::Innermost;
-use super::outcome::{MayCancel, Outcome, Raises};
+use super::outcome::{MayCancel, MayReject, Outcome, Raises};
 use super::pipeline::Pipeline;
 use crate::abandoned::{Abandoned, AttemptsEnd, CallsEnd};
 use crate::attempt::Attempt;
 use crate::properties::Properties;
 use crate::rules::Defaults;
 use crate::span::{CallSpan, SpanMode};
-use crate::threads::{OwnThreads, Parker, Seat, Threads};
+use crate::threads::park::Parker;
+use crate::threads::{OwnThreads, Seat, Threads};
 
 /// A pipeline for work that blocks its thread: each attempt has a thread of its own, and the caller
 /// waits on its own.
@@ -109,11 +110,12 @@ impl<L: Layers> BlockingPipeline<L> {
         self.prepare(work).run()
     }
 
-    /// The same, where more is to be said before it runs.
+    /// The same, where more is to be said before it runs. Beside what its strategies raise it may be
+    /// rejected, if a hedge decides for which there is no thread.
     pub fn prepare<F, T, E>(
         &self,
         work: F,
-    ) -> BlockingExecution<'_, L, OnThreads<F>, Defaults, L::Raises>
+    ) -> BlockingExecution<'_, L, OnThreads<F>, Defaults, MayReject<L::Raises>>
     where
         F: Fn(Attempt) -> Result<T, E> + Send + Sync + 'static,
     {
@@ -242,7 +244,7 @@ where
                 return ThreadRun { state: State::Rejected(rejected), told: None };
             }
         };
-        let told = place.is_told().then(|| Told::started(place, &cx));
+        let told = place.is_told().then(|| Box::new(Told::started(place, &cx)));
         let work = Box::new(move |attempt| work(attempt));
         let abandoned = place.abandoned.get().cloned();
         ThreadRun { state: State::Ready { work, attempt, seat, abandoned }, told }

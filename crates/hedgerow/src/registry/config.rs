@@ -143,7 +143,6 @@ impl TryFrom<&Value> for PipelineConfig {
 }
 
 /// The keys of the pipeline itself, and those of its strategies.
-#[expect(clippy::type_complexity, reason = "a table, and the entries of another")]
 fn split(value: &Value) -> Result<(Value, Vec<(String, Value)>), ConfigError> {
     let Value::Table(entries) = value else {
         return Err(value.refused("write a table with the key strategies"));
@@ -156,26 +155,8 @@ fn split(value: &Value) -> Result<(Value, Vec<(String, Value)>), ConfigError> {
 impl PipelineConfig {
     /// The pipeline, with a state of its own, under this name.
     pub fn pipeline(&self, name: impl Into<Arc<str>>) -> ConfiguredPipeline {
-        self.build_after(Pipeline::builder().name(name), None)
-    }
-
-    /// The pipeline, which goes on with what an earlier one has.
-    pub(super) fn build_after(
-        &self,
-        builder: Builder<()>,
-        earlier: Option<(&Self, &ConfiguredPipeline)>,
-    ) -> ConfiguredPipeline {
-        let same_load = |(before, _): &(&Self, _)| before.max_extra_load == self.max_extra_load;
-        let budget = earlier.filter(same_load).and_then(|(_, it)| it.layers().budget.clone());
-        let budget = budget.or_else(|| self.budget());
-        let mut strategies = self.made(budget.as_ref());
-        for (name, strategy) in &mut strategies {
-            let before = earlier.and_then(|(_, pipeline)| strategy_called(name, pipeline));
-            if let Some(before) = before {
-                strategy.taking_over(before);
-            }
-        }
-        builder.build_sharing(strategies, budget).expect("it was looked at when it was read")
+        let entry = Entry::new(self, Pipeline::builder().name(name), None);
+        entry.pipeline
     }
 
     fn budget(&self) -> Option<Arc<dyn Budget>> {
@@ -205,9 +186,40 @@ impl PipelineConfig {
     }
 }
 
-/// The strategy of this name in a pipeline.
-fn strategy_called<'p>(name: &str, pipeline: &'p ConfiguredPipeline) -> Option<&'p AnyStrategy> {
-    let names = pipeline.strategies().iter().map(|info| &*info.name);
-    let mut pairs = names.zip(&pipeline.layers().strategies);
-    pairs.find_map(|(known, strategy)| (known == name).then_some(strategy))
+/// A pipeline that is in force.
+#[derive(Debug)]
+pub(super) struct Entry {
+    pub(super) pipeline: ConfiguredPipeline,
+    max_extra_load: Option<ExtraLoad>,
+    /// What its hedges and retries share.
+    budget: Option<Arc<dyn Budget>>,
+}
+
+impl Entry {
+    /// The pipeline of this configuration, which goes on with what an earlier one has.
+    pub(super) fn new(
+        config: &PipelineConfig,
+        builder: Builder<()>,
+        earlier: Option<&Self>,
+    ) -> Self {
+        let max_extra_load = config.max_extra_load;
+        let same = earlier.filter(|earlier| earlier.max_extra_load == max_extra_load);
+        let budget = same.and_then(|earlier| earlier.budget.clone()).or_else(|| config.budget());
+        let mut strategies = config.made(budget.as_ref());
+        for (name, strategy) in &mut strategies {
+            if let Some(before) = earlier.and_then(|earlier| earlier.strategy(name)) {
+                strategy.taking_over(before);
+            }
+        }
+        let pipeline = builder.build_dynamic(strategies);
+        let pipeline = pipeline.expect("it was looked at when it was read");
+        Self { pipeline, max_extra_load, budget }
+    }
+
+    /// The strategy of this name.
+    fn strategy(&self, name: &str) -> Option<&AnyStrategy> {
+        let names = self.pipeline.strategies().iter().map(|info| &*info.name);
+        let mut pairs = names.zip(&self.pipeline.layers().strategies);
+        pairs.find_map(|(known, strategy)| (known == name).then_some(strategy))
+    }
 }

@@ -19,14 +19,14 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
 
+use config::Entry;
 pub use config::{PipelineConfig, PipelinesConfig};
 
-use crate::pipeline::{Builder, Dynamic, Pipeline};
+use crate::pipeline::parts::Dynamic;
+use crate::pipeline::{Builder, Pipeline};
 
 /// A pipeline from a configuration.
 pub type ConfiguredPipeline = Pipeline<Dynamic>;
-
-type Entry = (PipelineConfig, ConfiguredPipeline);
 
 type Setup = dyn Fn(Builder<()>) -> Builder<()> + Send + Sync;
 
@@ -76,7 +76,7 @@ impl Registry {
     /// The pipeline of this name, as it is now.
     pub fn get(&self, name: &str) -> Option<ConfiguredPipeline> {
         let pipelines = self.pipelines.read().unwrap_or_else(PoisonError::into_inner);
-        pipelines.get(name).map(|(_, pipeline)| pipeline.clone())
+        pipelines.get(name).map(|entry| entry.pipeline.clone())
     }
 
     /// The names, in alphabetical order.
@@ -96,9 +96,7 @@ impl Registry {
         let mut pipelines = self.pipelines.write().unwrap_or_else(PoisonError::into_inner);
         let next = config.pipelines().map(|(name, config)| {
             let builder = (self.setup)(Pipeline::builder()).name(Arc::clone(name));
-            let earlier = pipelines.get(name).map(|(config, pipeline)| (config, pipeline));
-            let pipeline = config.build_after(builder, earlier);
-            (Arc::clone(name), (config.clone(), pipeline))
+            (Arc::clone(name), Entry::new(config, builder, pipelines.get(name)))
         });
         let next = next.collect();
         let earlier = std::mem::replace(&mut *pipelines, next);
@@ -111,8 +109,7 @@ impl Registry {
 impl fmt::Debug for Registry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let pipelines = self.pipelines.read().unwrap_or_else(PoisonError::into_inner);
-        let lines =
-            pipelines.values().map(|(_, pipeline)| pipeline.to_string()).collect::<Vec<_>>();
+        let lines = pipelines.values().map(|entry| entry.pipeline.to_string()).collect::<Vec<_>>();
         f.debug_struct("Registry").field("pipelines", &lines).finish_non_exhaustive()
     }
 }

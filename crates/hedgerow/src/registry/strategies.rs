@@ -6,9 +6,9 @@ use std::time::Duration;
 use hedgerow_core::Budget;
 
 use crate::config::{ConfigError, Fields, HedgeConfig, Value};
+use crate::pipeline::parts::Latency;
 use crate::pipeline::{
-    AnyStrategy, Chaos, CircuitBreaker, ConcurrencyLimiter, Hedging, Latency, RateLimiter, Retry,
-    Timeout,
+    AnyStrategy, Chaos, CircuitBreaker, ConcurrencyLimiter, Hedging, RateLimiter, Retry, Timeout,
 };
 
 /// The kinds of strategies that a file can name.
@@ -100,6 +100,9 @@ fn timeout(settings: &Value) -> Result<Timeout, ConfigError> {
     fields.finish(limit).map(|limit| Timeout::after(limit.unwrap_or_default()))
 }
 
+/// How waits grow, and the retry that they grow so for.
+type Growth = (&'static str, fn() -> Retry);
+
 /// The strategy, changed by a setting if it is given.
 fn set<S, V>(strategy: S, value: Option<V>, set: impl FnOnce(S, V) -> S) -> S {
     match value {
@@ -108,7 +111,8 @@ fn set<S, V>(strategy: S, value: Option<V>, set: impl FnOnce(S, V) -> S) -> S {
     }
 }
 
-const GROWTHS: [(&str, fn() -> Retry); 5] = [
+/// How waits grow, by the words of a file.
+const GROWTHS: [Growth; 5] = [
     ("exponential", Retry::exponential),
     ("constant", Retry::constant),
     ("linear", Retry::linear),

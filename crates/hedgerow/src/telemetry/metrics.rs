@@ -83,18 +83,17 @@ impl Metrics {
     pub fn new(policy: impl Into<SharedString>, hedge: &Hedge) -> Self {
         let policy = policy.into();
         let state = State::new(&policy, hedge);
-        Self::with(policy, state)
+        Self::with(&policy, state)
     }
 
     /// The same without the gauges of what a policy has learned and saved up: for policies that are
     /// not known yet.
     pub(super) fn stateless(policy: impl Into<SharedString>) -> Self {
-        Self::with(policy.into(), State { learned: None, saved: None })
+        Self::with(&policy.into(), State { learned: None, saved: None })
     }
 
-    fn with(policy: SharedString, state: State) -> Self {
+    fn with(policy: &SharedString, state: State) -> Self {
         describe();
-        let policy = &policy;
         let ended = |role: &'static str, end: End| {
             let labels = [("role", role), ("outcome", end.name())];
             labels

@@ -31,7 +31,7 @@
 //! nothing is hedged meanwhile.
 
 mod call;
-mod park;
+pub(crate) mod park;
 mod place;
 mod work;
 
@@ -46,7 +46,6 @@ pub use call::{BlockingCall, NextWork};
 pub use place::{Job, Seat, Threads};
 pub use work::BlockingWork;
 
-pub(crate) use park::Parker;
 pub(crate) use place::OwnThreads;
 
 /// A policy for calls that block: made by [`Hedge::blocking`], cheap to make for each call.

@@ -1,18 +1,20 @@
 //! The circuit breaker in a pipeline: what counts, what is refused, what comes too late.
 
-use std::future::{IntoFuture, pending};
+use std::future::{Future, IntoFuture, pending};
+use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, Mutex};
 use std::thread;
 
 use hedgerow::pipeline::{
-    BreakerControl, BreakerState, CircuitBreaker, Pipeline, PipelineError, Rejected,
+    BoxPipeline, BreakerControl, BreakerState, CircuitBreaker, Pipeline, PipelineError, Rejected,
 };
 use hedgerow::{Attempt, Clock, Delay, Hedge, ManualClock};
+use tokio::sync::oneshot;
 use tokio::time::sleep;
 
 use crate::p_events::Lines;
-use crate::support::{Notes, act, caught, err, lock, ms, never, ok, poll_once};
+use crate::support::{Answer, Notes, act, caught, err, lock, ms, never, ok, poll_once};
 
 /// Opens for a second when half of at least ten calls failed.
 fn breaker() -> CircuitBreaker {
@@ -262,6 +264,43 @@ fn impossible_settings_are_refused_when_it_is_built() {
     assert_eq!(options, expected);
 }
 
+type Boxed = BoxPipeline<&'static str, &'static str>;
+
+/// An execution that was let through, and how it is told to end.
+type Probe = (Pin<Box<dyn Future<Output = ()> + Send>>, oneshot::Sender<Answer>);
+
+/// One that is polled once; `None`: it was refused.
+fn come(pipeline: &Boxed) -> Option<Probe> {
+    let (pipeline, (sender, ends)) = (pipeline.clone(), oneshot::channel());
+    let ends = Arc::new(Mutex::new(Some(ends)));
+    let mut execution: Pin<Box<dyn Future<Output = ()> + Send>> = Box::pin(async move {
+        let work = move |_| {
+            let ends = lock(&ends).take().unwrap();
+            async move { ends.await.unwrap() }
+        };
+        drop(pipeline.execute(work).await);
+    });
+    poll_once(execution.as_mut()).is_pending().then_some((execution, sender))
+}
+
+/// A hundred of them at a time, on eight threads.
+fn rush(pipeline: &Boxed) -> Vec<Probe> {
+    let (barrier, begun) = (Barrier::new(8), Mutex::new(Vec::new()));
+    thread::scope(|scope| {
+        for thread in 0..8 {
+            let (barrier, begun) = (&barrier, &begun);
+            scope.spawn(move || {
+                barrier.wait();
+                for _ in (thread..100).step_by(8) {
+                    let probe = come(pipeline);
+                    lock(begun).extend(probe);
+                }
+            });
+        }
+    });
+    begun.into_inner().unwrap()
+}
+
 #[test]
 fn pr_79_half_open_lets_in_exactly_as_many_as_permitted() {
     for outcome in [Ok("a"), Err("x")] {
@@ -273,65 +312,27 @@ fn pr_79_half_open_lets_in_exactly_as_many_as_permitted() {
             .circuit_breaker(breaker)
             .build()
             .unwrap()
-            .boxed::<&'static str, &'static str>();
-        let failed = futures_executor::block_on(pipeline.execute(async |_| Err("x")).into_future());
-        assert!(failed.is_err());
+            .boxed();
+        let failed = pipeline.execute(async |_| Err("x")).into_future();
+        assert!(futures_executor::block_on(failed).is_err());
         clock.advance(ms(1_000));
-        let (barrier, begun) = (Barrier::new(8), Mutex::new(Vec::new()));
-        let refused = AtomicUsize::new(0);
-        thread::scope(|scope| {
-            for thread in 0..8 {
-                let (pipeline, barrier, begun, refused) =
-                    (pipeline.clone(), &barrier, &begun, &refused);
-                scope.spawn(move || {
-                    barrier.wait();
-                    for _ in (thread..100).step_by(8) {
-                        let pipeline = pipeline.clone();
-                        let (sender, ends) = tokio::sync::oneshot::channel();
-                        let ends = Arc::new(Mutex::new(Some(ends)));
-                        let execution = async move {
-                            pipeline
-                                .execute(move |_| {
-                                    let ends = lock(&ends).take().unwrap();
-                                    async move { ends.await.unwrap() }
-                                })
-                                .await
-                        };
-                        let mut execution = Box::pin(execution);
-                        if poll_once(execution.as_mut()).is_pending() {
-                            lock(begun).push((execution, sender));
-                        } else {
-                            refused.fetch_add(1, Ordering::Relaxed);
-                        }
-                    }
-                });
-            }
-        });
-        let mut begun = begun.into_inner().unwrap();
-        assert_eq!((begun.len(), refused.into_inner()), (3, 97));
-        drop(begun.pop()); // a dropped one makes room for one more, and never for a fourth
-        let next = || {
-            let mut next = Box::pin(pipeline.execute(|_| pending()).into_future());
-            let admitted = poll_once(next.as_mut()).is_pending();
-            (next, admitted)
-        };
-        let (third, is_third) = next();
-        let (_fourth, is_fourth) = next();
-        assert_eq!((is_third, is_fourth), (true, false));
-        drop(third);
-        let last = pipeline.execute(move |_| async move { outcome });
-        for (execution, sender) in begun {
+        let mut probes = rush(&pipeline);
+        assert_eq!(probes.len(), 3);
+        drop(probes.pop()); // makes room for one more, and never for a fourth
+        probes.extend(come(&pipeline));
+        assert!(come(&pipeline).is_none());
+        assert_eq!(probes.len(), 3);
+        for (execution, sender) in probes {
             sender.send(outcome).unwrap();
-            drop(futures_executor::block_on(execution));
+            futures_executor::block_on(execution);
         }
-        drop(futures_executor::block_on(last.into_future()));
-        let state = if outcome.is_ok() { BreakerState::Closed } else { BreakerState::Open };
-        assert_eq!(control.state(), state);
-        if outcome.is_err() {
+        if outcome.is_ok() {
+            assert_eq!(control.state(), BreakerState::Closed);
+        } else {
             clock.advance(ms(999));
-            assert!(!next().1, "one new open time, from the first failure on");
+            assert!(come(&pipeline).is_none(), "one new open time, from the first failure on");
             clock.advance(ms(1));
-            assert!(next().1);
+            assert!(come(&pipeline).is_some());
         }
     }
 }

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use hedgerow::pipeline::{Chaos, Layer, Pipeline, PipelineError};
+use hedgerow::pipeline::parts::Layer;
+use hedgerow::pipeline::{Chaos, Pipeline, PipelineError};
 use hedgerow::testing::ManualExecutor;
 use hedgerow::{CancellationToken, Hedge, ManualClock, StrategyEventKind};
 use tokio::time::{Instant, sleep};

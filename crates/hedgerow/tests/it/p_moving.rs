@@ -53,7 +53,7 @@ fn executions_are_send_with_what_they_borrow() {
         configured.execute(|_| async { Ok::<_, String>(query.len()) }).await
     });
     anywhere(async move {
-        again.execute(|_| async { Ok::<_, &str>("x") }).handle(|it| it.is_err()).await
+        again.execute(|_| async { Ok::<_, &str>("x") }).handle(Result::is_err).await
     });
 }
 

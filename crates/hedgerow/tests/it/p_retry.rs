@@ -42,8 +42,7 @@ async fn numbers(pipeline: Boxed) -> Vec<(u32, u8, u64)> {
     };
     let outcome = pipeline.execute(work).await;
     assert_eq!(outcome, Err(PipelineError::Failed("x")));
-    let seen = lock(&seen).clone();
-    seen
+    lock(&seen).clone()
 }
 
 #[tokio::test(start_paused = true)]
@@ -329,8 +328,7 @@ async fn delays_may_be_said_one_by_one_and_drawn_by_a_seed() {
         let retry = retry.on_retry(move |next| lock(&hooked).push(next.delay));
         let pipeline = Pipeline::builder().retry(retry).build().unwrap();
         pipeline.execute(|_| async { Err::<u8, _>("x") }).await.unwrap_err();
-        let waits = lock(&waits).clone();
-        waits
+        lock(&waits).clone()
     };
     let (one, two) = (drawn().await, drawn().await);
     assert_eq!(one, two);

@@ -67,6 +67,7 @@ fn what_a_timeout_gives_up_on_is_told_and_let_go() {
     match outcome {
         Outcome::Success(()) => panic!("nobody opened the door"),
         Outcome::Failed(error) => panic!("{error}"),
+        Outcome::Rejected(rejected) => panic!("{rejected}"),
         Outcome::TimedOut(timed_out) => assert_eq!(timed_out.limit(), ms(1)),
     }
     door.open();
@@ -139,6 +140,20 @@ fn a_hedge_without_a_thread_is_rejected_and_a_primary_runs_on_the_callers() {
     let second = pipeline.execute(|_| Ok::<_, String>(std::thread::current().id()));
     assert_eq!(second, Ok(caller));
     assert_eq!(threads.1.join(), 1);
+}
+
+#[test]
+fn a_rejection_for_want_of_a_thread_can_be_the_outcome() {
+    let pipeline = Pipeline::builder()
+        .hedge(Hedge::abandoning().delay(Delay::OnFailure))
+        .build_blocking()
+        .unwrap()
+        .on(Arc::new(OnlyOne::default()));
+    match pipeline.prepare(|_| Err::<u8, _>("x")).settle() {
+        Outcome::Success(_) => panic!("nothing succeeds"),
+        Outcome::Failed(error) => panic!("the latest failure is the hedge's: {error}"),
+        Outcome::Rejected(rejected) => assert_eq!(rejected.to_string(), "work: no thread"),
+    }
 }
 
 #[test]

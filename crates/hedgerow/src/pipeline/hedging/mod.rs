@@ -213,7 +213,7 @@ impl Acts for Repeat {
 
 impl<F> Acts for ActBy<F> {
     /// Nobody knows what runs instead.
-    type Raises<I: Raises> = super::Everything;
+    type Raises<I: Raises> = crate::pipeline::outcome::Everything;
 }
 
 impl<P: fmt::Debug, A> fmt::Debug for Hedging<P, A> {

@@ -66,7 +66,7 @@ pub struct Retry<P = Inherit> {
     /// `None` is without bound.
     max_retries: Option<u32>,
     predicate: P,
-    on_retry: Option<OnRetry>,
+    hook: Option<OnRetry>,
     delay_with: Option<DelayBy>,
     budget: Option<Arc<dyn Budget>>,
     seed: Option<u64>,
@@ -95,7 +95,7 @@ impl Retry {
             backoff: Backoff::new(growth, base),
             max_retries: Some(3),
             predicate: Inherit,
-            on_retry: None,
+            hook: None,
             delay_with: None,
             budget: None,
             seed: None,
@@ -187,7 +187,7 @@ impl<P> Retry<P> {
 
     /// Tells each retry before the wait for it begins. A panic reaches the caller.
     pub fn on_retry(mut self, hook: impl Fn(&NextRetry) + Send + Sync + 'static) -> Self {
-        self.on_retry = Some(Arc::new(hook));
+        self.hook = Some(Arc::new(hook));
         self
     }
 
@@ -218,7 +218,7 @@ impl<P> Retry<P> {
             backoff: self.backoff,
             max_retries: self.max_retries,
             predicate,
-            on_retry: self.on_retry,
+            hook: self.hook,
             delay_with: self.delay_with,
             budget: self.budget,
             seed: self.seed,

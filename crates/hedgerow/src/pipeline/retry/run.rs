@@ -12,7 +12,7 @@ use pin_project_lite::pin_project;
 use super::{NextRetry, Retry};
 use crate::pipeline::classify::{PipelineResult, Predicate, never_started};
 use crate::pipeline::context::Context;
-use crate::pipeline::error::PipelineError;
+use crate::pipeline::error::{PipelineError, Rejected};
 use crate::pipeline::next::{Next, Strategy};
 use crate::pipeline::wait::Wait;
 
@@ -121,7 +121,7 @@ where
         }
         let rejected = outcome.as_ref().err().and_then(PipelineError::rejected);
         let asked = predicate.retry_after(classifier, outcome);
-        let asked = asked.or_else(|| rejected.and_then(|rejected| rejected.retry_after()));
+        let asked = asked.or_else(|| rejected.and_then(Rejected::retry_after));
         let number = this.more.retries.saturating_add(1);
         let delay = retry.delay(number, this.more.waited, asked);
         if !has_time(retry, this.cx, *this.began, delay) {
@@ -143,7 +143,7 @@ where
         let retry = this.more.retries;
         this.stage.set(Stage::Waiting { wait: Wait::new(), delay });
         this.retry.place.tell(this.cx, StrategyEventKind::Retrying { retry, delay });
-        if let Some(hook) = &this.retry.on_retry {
+        if let Some(hook) = &this.retry.hook {
             hook(&NextRetry { retry, delay });
         }
     }
