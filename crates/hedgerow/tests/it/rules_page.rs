@@ -13,7 +13,7 @@ fn page() -> String {
 }
 
 /// The words that may stand in place of a test.
-const INSTEAD: [&str; 5] = ["pipeline", "telemetry", "by type", "advice", "absent"];
+const INSTEAD: [&str; 3] = ["by type", "advice", "absent"];
 
 /// Every Rust file of the crates, sources and tests.
 fn sources() -> Vec<PathBuf> {
@@ -102,8 +102,8 @@ fn every_rule_has_one_row() {
         (1..=last).map(|number| format!("{letter}{number}")).collect()
     };
     let cases = [
-        1, 2, 5, 8, 10, 11, 22, 23, 25, 29, 31, 32, 34, 35, 38, 40, 50, 68, 70, 71, 74, 76, 77, 92,
-        95,
+        1, 2, 5, 8, 10, 11, 17, 19, 22, 23, 25, 26, 28, 29, 31, 32, 34, 35, 38, 40, 41, 43, 50, 61,
+        62, 64, 65, 67, 68, 70, 71, 73, 74, 76, 77, 79, 80, 92, 95,
     ];
     let expected: Vec<_> =
         [("K", 33), ("T", 54), ("M", 22), ("E", 14), ("G", 9), ("A", 34), ("H", 50)]
