@@ -11,6 +11,7 @@ use counts::allocator::{Counted, Counting};
 use counts::operation::{HedgeWins, Operation, Outcome, PendingOnce, Ready};
 use futures_core::Stream;
 use hedgerow::Hedge;
+use hedgerow::pipeline::{CircuitBreaker, Pipeline, Retry};
 
 /// Never over within a call.
 const FAR: Duration = Duration::from_secs(5);
@@ -39,6 +40,10 @@ pub enum Kind {
     HedgedStream,
     /// The same by the ring.
     HedgedOnRing,
+    /// Answers at the first poll, in a pipeline of timeout, retry, breaker and hedge.
+    PipelineReady,
+    /// Pending once, in the same.
+    PipelinePending,
 }
 
 impl Kind {
@@ -48,8 +53,10 @@ impl Kind {
         let [pending, hedged] = [Self::Pending, Self::Hedged];
         let streams = [Self::Stream, Self::HedgedStream];
         let ring = [Self::PendingOnRing, Self::HedgedOnRing];
+        let pipeline = [Self::PipelineReady, Self::PipelinePending];
         [bare, ready, pending, ring[0], hedged, ring[1], streams[0], streams[1]]
             .into_iter()
+            .chain(pipeline)
             .find(|kind| kind.name() == name)
     }
 
@@ -64,6 +71,8 @@ impl Kind {
             Self::Stream => "stream",
             Self::HedgedStream => "hedged-stream",
             Self::HedgedOnRing => "hedged-ring",
+            Self::PipelineReady => "pipeline-ready",
+            Self::PipelinePending => "pipeline-pending",
         }
     }
 
@@ -78,6 +87,8 @@ impl Kind {
             Self::Stream => "stream, pending once",
             Self::HedgedStream => "stream, one hedge starts and wins",
             Self::HedgedOnRing => "one hedge starts and wins, ring",
+            Self::PipelineReady => "pipeline, ready at the first poll",
+            Self::PipelinePending => "pipeline, pending once",
         }
     }
 
@@ -94,6 +105,8 @@ impl Kind {
             Self::HedgedOnRing => count_hedged(calls, &near.ring_timer(), hedge_wins(calls)).await,
             Self::Stream => count_streams(calls, &far, PendingOnce).await,
             Self::HedgedStream => count_streams(calls, &near, hedge_wins(calls)).await,
+            Self::PipelineReady => count_executed(calls, far, Ready).await,
+            Self::PipelinePending => count_executed(calls, far, PendingOnce).await,
         }
     }
 }
@@ -107,6 +120,20 @@ async fn count_hedged<O: Operation>(calls: u64, hedge: &Hedge, operation: O) -> 
     let operation = &operation;
     let call = |request| hedge.call(move |_| operation.start(request));
     count(calls, |request| call(request).into_future()).await
+}
+
+/// A timeout around two retries, around a circuit breaker, around the hedge.
+async fn count_executed<O: Operation>(calls: u64, hedge: Hedge, operation: O) -> Counted {
+    let pipeline = Pipeline::builder()
+        .timeout(FAR)
+        .retry(Retry::constant().max_retries(2))
+        .circuit_breaker(CircuitBreaker::default())
+        .hedge(hedge)
+        .build()
+        .expect("valid settings");
+    let operation = &operation;
+    let execute = |request| pipeline.execute(move |_| operation.start(request)).into_future();
+    count(calls, execute).await
 }
 
 /// Opens a stream whose only item is the outcome of the operation, and reads it.
@@ -139,14 +166,14 @@ impl<A: Future<Output = Outcome> + Unpin> Stream for OneItem<A> {
 }
 
 /// Warms up, so that the runtime and the library have what they keep, then counts.
-async fn count<A: Future<Output = Outcome>>(calls: u64, call: impl Fn(u64) -> A) -> Counted {
+async fn count<A: Future>(calls: u64, call: impl Fn(u64) -> A) -> Counted {
     repeat(0..WARM_UP, &call).await;
     let counting = Counting::start();
     repeat(WARM_UP..WARM_UP + calls, &call).await;
     counting.so_far()
 }
 
-async fn repeat<A: Future<Output = Outcome>>(requests: Range<u64>, call: impl Fn(u64) -> A) {
+async fn repeat<A: Future>(requests: Range<u64>, call: impl Fn(u64) -> A) {
     for request in requests {
         // No operation fails.
         drop(black_box(call(request).await));

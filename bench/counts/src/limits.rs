@@ -23,3 +23,7 @@ pub const READY_INSTRUCTIONS: u64 = 60;
 /// among them, and those of the ring's thread: how often that wakes differs from run to run, so that
 /// the count does, by some ten in a hundred.
 pub const PENDING_ON_RING_INSTRUCTIONS: u64 = 1_200;
+
+/// Instructions of an execution that answers at the first poll, through a timeout, a retry, a circuit
+/// breaker and a hedge; one clock read is among them.
+pub const PIPELINE_READY_INSTRUCTIONS: u64 = 600;

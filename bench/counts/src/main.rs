@@ -23,8 +23,8 @@ usage: counts allocs               allocations per call
        counts instructions         instructions per call (needs valgrind)
        counts single KIND CALLS    makes calls and says nothing: the work that valgrind watches
 
-KIND: bare, ready, pending, hedged, stream, hedged-stream, or pending-ring, hedged-ring by the ring
-timer
+KIND: bare, ready, pending, hedged, stream, hedged-stream; pending-ring, hedged-ring by the ring
+timer; pipeline-ready, pipeline-pending in a pipeline
 
 exit status: 0 within the limits, 1 over a limit or not measured, 2 bad usage";
 
@@ -101,6 +101,8 @@ fn allocations() -> bool {
         (Kind::Stream, limits::STREAM_ALLOCATIONS),
         (Kind::HedgedStream, limits::HEDGED_STREAM_ALLOCATIONS),
         (Kind::HedgedOnRing, limits::HEDGED_ALLOCATIONS),
+        (Kind::PipelineReady, limits::READY_ALLOCATIONS),
+        (Kind::PipelinePending, limits::PENDING_ALLOCATIONS),
     ];
     let mut within = true;
     for (kind, limit) in must_be {
@@ -129,6 +131,8 @@ fn instructions() -> bool {
         (Kind::Ready, Some(limits::READY_INSTRUCTIONS)),
         (Kind::Pending, None),
         (Kind::PendingOnRing, Some(limits::PENDING_ON_RING_INSTRUCTIONS)),
+        (Kind::PipelineReady, Some(limits::PIPELINE_READY_INSTRUCTIONS)),
+        (Kind::PipelinePending, None),
     ];
     let mut within = true;
     for (kind, limit) in at_most {

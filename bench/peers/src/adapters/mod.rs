@@ -6,6 +6,7 @@ mod by_hand;
 mod closures;
 mod hedgerow;
 mod observed;
+mod our_pipeline;
 mod pipelines;
 mod seatbelt;
 mod tower;
@@ -38,4 +39,6 @@ pub fn visit(visitor: &mut impl Visitor) {
     wanted.visit::<hedgerow::EveryOption>();
     wanted.visit::<pipelines::Seatbelt>();
     wanted.visit::<pipelines::TowerResilience>();
+    wanted.visit::<our_pipeline::OurPipeline>();
+    wanted.visit::<our_pipeline::OnRing>();
 }

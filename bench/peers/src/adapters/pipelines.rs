@@ -19,9 +19,9 @@ use super::seatbelt::{Executed, context, recovery};
 use super::tower::{Cloned, Service};
 use crate::contender::{Call, Contender, Kind};
 
-const TIMEOUT: Duration = Duration::from_secs(1);
-const RETRIES: u32 = 2;
-const BACKOFF: Duration = Duration::from_millis(10);
+pub(super) const TIMEOUT: Duration = Duration::from_secs(1);
+pub(super) const RETRIES: u32 = 2;
+pub(super) const BACKOFF: Duration = Duration::from_millis(10);
 
 /// Of `seatbelt`.
 pub struct Seatbelt;
