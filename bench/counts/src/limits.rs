@@ -26,4 +26,4 @@ pub const PENDING_ON_RING_INSTRUCTIONS: u64 = 1_200;
 
 /// Instructions of an execution that answers at the first poll, through a timeout, a retry, a circuit
 /// breaker and a hedge; one clock read is among them.
-pub const PIPELINE_READY_INSTRUCTIONS: u64 = 600;
+pub const PIPELINE_READY_INSTRUCTIONS: u64 = 1_150;

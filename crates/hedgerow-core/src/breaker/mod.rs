@@ -23,6 +23,7 @@ mod tests;
 mod window;
 
 use std::fmt;
+use std::num::NonZeroU64;
 use std::time::Duration;
 
 pub use settings::{BreakerSettings, FailureRatio, OpenFor};
@@ -65,7 +66,7 @@ impl BreakerState {
 pub struct Ticket {
     turn: u64,
     /// Its number, if it is a probe.
-    probe: Option<u64>,
+    probe: Option<NonZeroU64>,
 }
 
 impl Ticket {
@@ -119,7 +120,7 @@ struct Rest {
 
 #[derive(Debug)]
 struct Probe {
-    number: u64,
+    number: NonZeroU64,
     lease: Moment,
 }
 
@@ -199,7 +200,8 @@ impl Breaker {
             return Err(Refused { state: BreakerState::HalfOpen, retry_after });
         }
         rest.numbered += 1;
-        let (number, lease) = (rest.numbered, now.after(self.settings.probe_lease));
+        let number = NonZeroU64::new(rest.numbered).unwrap_or(NonZeroU64::MIN);
+        let lease = now.after(self.settings.probe_lease);
         rest.probes.push(Probe { number, lease });
         Ok((Ticket { turn, probe: Some(number) }, transition))
     }
@@ -274,7 +276,13 @@ impl Breaker {
 
     /// A probe ended.
     #[cold]
-    fn probed(&self, turn: u64, number: u64, now: Moment, failed: bool) -> Option<Transition> {
+    fn probed(
+        &self,
+        turn: u64,
+        number: NonZeroU64,
+        now: Moment,
+        failed: bool,
+    ) -> Option<Transition> {
         let mut rest = self.lock();
         if self.turn.load(Ordering::Acquire) != pack(turn, BreakerState::HalfOpen) {
             return None;

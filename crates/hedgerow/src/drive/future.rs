@@ -41,7 +41,7 @@ pin_project! {
         R: Rules<Fut::Value, Fut::Error>,
     {
         policy: P,
-        work: F,
+        pub(crate) work: F,
         pub(crate) rules: R,
         #[pin]
         primary: Primary<Fut>,

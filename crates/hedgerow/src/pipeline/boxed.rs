@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use super::classify::{Classify, PipelineResult};
 use super::context::Context;
-use super::execution::{Launch, Terms, executing};
+use super::executing::{Launch, executing};
+use super::execution::Terms;
 use super::hedging::BoxRun;
 use super::layer::{Described, Layers, Place};
 use super::leaf::{Leaf, WorkRun};

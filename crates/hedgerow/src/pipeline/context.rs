@@ -19,12 +19,15 @@ pub struct Context {
     counter: Option<AttemptCounter>,
     /// Which execution, if anybody is told of it; 0 otherwise.
     execution: u64,
-    /// How long whatever is around waits, counted from about now.
-    within: Option<Duration>,
+    /// How long whatever is around waits, counted from about now, in nanoseconds.
+    within: u64,
     idempotent: bool,
     /// Whether it runs on where it is dropped.
     detached: bool,
 }
+
+/// Nothing is around that gives up.
+const NO_LIMIT: u64 = u64::MAX;
 
 impl Context {
     pub(crate) fn new(shared: Option<Shared>, execution: u64, idempotent: bool) -> Self {
@@ -32,7 +35,7 @@ impl Context {
             Some(shared) => Attempt::tracked(0, 0, shared),
             None => Attempt::plain(0),
         };
-        Self { attempt, counter: None, execution, within: None, idempotent, detached: false }
+        Self { attempt, counter: None, execution, within: NO_LIMIT, idempotent, detached: false }
     }
 
     /// The attempt that runs next, as the work will see it.
@@ -52,7 +55,12 @@ impl Context {
 
     /// How long whatever is around waits, at most, if there is a limit that is known.
     pub fn within(&self) -> Option<Duration> {
-        self.within
+        (self.within != NO_LIMIT).then(|| Duration::from_nanos(self.within))
+    }
+
+    /// The number of the attempt that runs next.
+    pub(crate) fn number(&self) -> u32 {
+        self.attempt.number
     }
 
     pub(crate) fn execution(&self) -> Option<u64> {
@@ -82,7 +90,7 @@ impl Context {
 
     /// The same for another try, which has this number.
     pub(crate) fn again(&self, number: u32) -> Self {
-        Self { within: None, ..self.clone().renumbered(number) }
+        Self { within: NO_LIMIT, ..self.clone().renumbered(number) }
     }
 
     /// The same under another number.
@@ -110,7 +118,7 @@ impl Context {
     /// The same for an attempt of a hedged call.
     pub(crate) fn hedged(&self, attempt: Attempt) -> Self {
         let attempt = attempt.at_target(self.attempt.target);
-        let within = self.within.filter(|_| attempt.hedge_number() == 0);
+        let within = if attempt.hedge_number() == 0 { self.within } else { NO_LIMIT };
         let (counter, execution) = (self.counter.clone(), self.execution);
         let (idempotent, detached) = (self.idempotent, self.detached);
         Self { attempt, counter, execution, within, idempotent, detached }
@@ -118,7 +126,8 @@ impl Context {
 
     /// The same inside a limit that starts now.
     pub(crate) fn limited(mut self, limit: Duration) -> Self {
-        self.within = Some(self.within.map_or(limit, |within| within.min(limit)));
+        let limit = u64::try_from(limit.as_nanos()).unwrap_or(NO_LIMIT);
+        self.within = self.within.min(limit);
         self
     }
 

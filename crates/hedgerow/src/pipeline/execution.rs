@@ -1,26 +1,18 @@
 //! One execution: what the pipeline does not say, and its future.
 
 use std::fmt;
-use std::future::{Future, IntoFuture};
+use std::future::IntoFuture;
 use std::marker::PhantomData;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::task::{Context as Task, Poll, ready};
 use std::time::Duration;
 
-use pin_project_lite::pin_project;
-use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
+use tokio_util::sync::CancellationToken;
 
 use super::classify::{HandleBy, PipelineResult};
-use super::context::Context;
-use super::error::PipelineError;
-use super::layer::{End, Place, Then};
-use super::leaf::{Leaf, Told, end_of};
-use super::next::{Next, Rest};
-use super::outcome::{MayCancel, Outcome, Raises};
+use super::executing::{Launch, Settling};
+use super::leaf::Leaf;
+use super::outcome::MayCancel;
 use super::pipeline::Pipeline;
-use crate::attempt::Shared;
 use crate::properties::Properties;
 use crate::rules::Defaults;
 
@@ -43,23 +35,23 @@ pub struct Execution<'p, L, F, C, X> {
 /// What the caller says about an execution.
 #[derive(Debug, Clone)]
 pub struct Terms {
-    idempotent: bool,
-    asked: Option<Box<Asked>>,
+    pub(super) idempotent: bool,
+    pub(super) asked: Option<Box<Asked>>,
 }
 
 /// What few executions ask for.
 #[derive(Debug, Clone, Default)]
-struct Asked {
-    token: Option<CancellationToken>,
-    properties: Option<Properties>,
-    operation: Option<Arc<str>>,
-    deadline: Option<Duration>,
+pub(super) struct Asked {
+    pub(super) token: Option<CancellationToken>,
+    pub(super) properties: Option<Properties>,
+    pub(super) operation: Option<Arc<str>>,
+    pub(super) deadline: Option<Duration>,
     tokens: bool,
 }
 
 impl Asked {
     /// Whether attempts can tell.
-    fn is_shared(&self) -> bool {
+    pub(super) fn is_shared(&self) -> bool {
         self.tokens
             || self.token.is_some()
             || self.properties.is_some()
@@ -159,7 +151,7 @@ impl<'p, L: Launch<'p, F, C>, F, C, X> Execution<'p, L, F, C, X> {
 
     /// Resolves to an outcome to match on instead of a result; see [`Outcome`].
     pub fn settle(self) -> Settling<L::Future, X> {
-        Settling { executing: self.into_future(), raises: PhantomData }
+        Settling::new(self.into_future())
     }
 }
 
@@ -174,232 +166,8 @@ impl<'p, L: Launch<'p, F, C>, F, C, X> IntoFuture for Execution<'p, L, F, C, X> 
     }
 }
 
-/// How strategies run work, as a whole.
-pub trait Launch<'p, F, C>: Sized {
-    /// The work's value.
-    type Value;
-    /// The work's error.
-    type Error;
-    /// The future of an execution.
-    type Future: Future<Output = PipelineResult<Self::Value, Self::Error>>;
-
-    /// An execution that has not begun.
-    fn launch(pipeline: &'p Pipeline<Self>, leaf: Leaf<F, C>, terms: Terms) -> Self::Future;
-}
-
-impl<'p, F, C> Launch<'p, F, C> for End
-where
-    Rest<'p, Self, Leaf<F, C>>: Next,
-{
-    type Value = <Rest<'p, Self, Leaf<F, C>> as Next>::Value;
-    type Error = <Rest<'p, Self, Leaf<F, C>> as Next>::Error;
-    type Future = Executing<'p, Rest<'p, Self, Leaf<F, C>>>;
-
-    #[inline]
-    fn launch(pipeline: &'p Pipeline<Self>, leaf: Leaf<F, C>, terms: Terms) -> Self::Future {
-        executing::<Self, Leaf<F, C>>(pipeline, leaf, terms)
-    }
-}
-
-impl<'p, S: 'p, I: 'p, F, C> Launch<'p, F, C> for Then<S, I>
-where
-    Rest<'p, Self, Leaf<F, C>>: Next,
-{
-    type Value = <Rest<'p, Self, Leaf<F, C>> as Next>::Value;
-    type Error = <Rest<'p, Self, Leaf<F, C>> as Next>::Error;
-    type Future = Executing<'p, Rest<'p, Self, Leaf<F, C>>>;
-
-    #[inline]
-    fn launch(pipeline: &'p Pipeline<Self>, leaf: Leaf<F, C>, terms: Terms) -> Self::Future {
-        executing::<Self, Leaf<F, C>>(pipeline, leaf, terms)
-    }
-}
-
 impl<L, F, C, X> fmt::Debug for Execution<'_, L, F, C, X> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Execution").field("terms", &self.terms).finish_non_exhaustive()
-    }
-}
-
-/// Executions of which somebody is told, so far.
-static EXECUTIONS: AtomicU64 = AtomicU64::new(0);
-
-pin_project! {
-    /// The future of an [`Execution`].
-    ///
-    /// Polling it again after it was ready panics.
-    #[must_use = "futures do nothing unless polled"]
-    pub struct Executing<'p, N: Next> {
-        // Dropped first: tokens fire before what they belong to is dropped.
-        watch: Option<Box<Watch>>,
-        #[pin]
-        stage: Stage<N>,
-        terms: Terms,
-        told: Option<Box<Told<'p>>>,
-        place: &'p Place,
-    }
-}
-
-pin_project! {
-    #[project = StageProj]
-    enum Stage<N: Next> {
-        Ahead { next: Option<N> },
-        Running { #[pin] run: N::Run },
-        Over,
-    }
-}
-
-/// What an execution has whose attempts have tokens.
-struct Watch {
-    cancelled: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
-    /// Fired, unless the execution ends by itself.
-    inside: Option<CancellationToken>,
-}
-
-impl Drop for Watch {
-    fn drop(&mut self) {
-        if let Some(inside) = &self.inside {
-            inside.cancel();
-        }
-    }
-}
-
-/// An execution that has not begun.
-#[inline]
-pub(crate) fn executing<'p, L, W>(
-    pipeline: &'p Pipeline<L>,
-    work: W,
-    mut terms: Terms,
-) -> Executing<'p, Rest<'p, L, W>>
-where
-    Rest<'p, L, W>: Next,
-{
-    let next = Some(Rest { layers: pipeline.layers(), work });
-    terms.asked = terms.asked.filter(|asked| asked.is_shared());
-    let (watch, told, place) = (None, None, pipeline.place());
-    Executing { watch, stage: Stage::Ahead { next }, terms, told, place }
-}
-
-impl<N: Next> Executing<'_, N> {
-    /// Begins the run, unless the caller has cancelled already (E1).
-    fn begin(self: Pin<&mut Self>) {
-        let mut this = self.project();
-        let StageProj::Ahead { next } = this.stage.as_mut().project() else { return };
-        let next = next.take().expect("an execution begins once");
-        let place = *this.place;
-        let shared = this.terms.asked.as_deref().map(|asked| shared(asked, place));
-        if let (Some(asked), Some(shared)) = (this.terms.asked.as_deref(), &shared) {
-            let cancelled = asked.token.clone().map(|token| Box::pin(token.cancelled_owned()));
-            let inside = Some(shared.token.clone());
-            *this.watch = Some(Box::new(Watch { cancelled, inside }));
-        }
-        let execution =
-            if place.is_told() { EXECUTIONS.fetch_add(1, Ordering::Relaxed) + 1 } else { 0 };
-        let mut cx = Context::new(shared, execution, this.terms.idempotent);
-        if let Some(deadline) = this.terms.asked.as_deref().and_then(|asked| asked.deadline) {
-            cx = cx.limited(deadline);
-        }
-        *this.told = place.is_told().then(|| Box::new(Told::begun(place, &cx)));
-        let token = this.terms.asked.as_deref().and_then(|asked| asked.token.as_ref());
-        if token.is_none_or(|token| !token.is_cancelled()) {
-            let run = Told::polling(this.told, || next.run_once(cx));
-            this.stage.set(Stage::Running { run });
-        } else {
-            this.stage.set(Stage::Over);
-        }
-    }
-
-    /// What runs inside has ended, or was dropped.
-    fn end(self: Pin<&mut Self>, outcome: &PipelineResult<N::Value, N::Error>) {
-        let this = self.project();
-        if let Some(mut watch) = this.watch.take() {
-            if !matches!(outcome, Err(PipelineError::Cancelled)) {
-                watch.inside = None; // the winner's token stays as it is
-            }
-            drop(watch);
-        }
-        if let Some(told) = this.told.take() {
-            told.ended(end_of(outcome));
-        }
-    }
-}
-
-/// What the attempts of an execution share.
-fn shared(asked: &Asked, place: &Place) -> Shared {
-    let now = || place.time.clock().now();
-    let deadline = asked.deadline.and_then(|after| now().checked_add(after));
-    let mut shared = Shared::new(deadline, asked.operation.clone());
-    if let Some(token) = &asked.token {
-        shared.token = token.child_token();
-    }
-    if let Some(properties) = &asked.properties {
-        shared.properties = properties.clone();
-    }
-    shared
-}
-
-impl<N: Next> Future for Executing<'_, N> {
-    type Output = PipelineResult<N::Value, N::Error>;
-
-    #[inline]
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Task<'_>) -> Poll<Self::Output> {
-        if matches!(self.stage, Stage::Ahead { .. }) {
-            self.as_mut().begin();
-        }
-        let mut this = self.as_mut().project();
-        let polled = match this.stage.as_mut().project() {
-            StageProj::Running { run } => Told::polling(this.told, || run.poll(cx)),
-            _ if this.watch.is_some() => Poll::Ready(Err(PipelineError::Cancelled)),
-            _ => panic!("`Executing` polled after completion"),
-        };
-        let outcome = match polled {
-            Poll::Ready(outcome) => outcome,
-            Poll::Pending => {
-                let watch = this.watch.as_deref_mut();
-                let Some(cancelled) = watch.and_then(|watch| watch.cancelled.as_mut()) else {
-                    return Poll::Pending;
-                };
-                ready!(cancelled.as_mut().poll(cx));
-                Err(PipelineError::Cancelled)
-            }
-        };
-        // The tokens fire before what they belong to is dropped.
-        self.as_mut().end(&outcome);
-        self.project().stage.set(Stage::Over);
-        Poll::Ready(outcome)
-    }
-}
-
-impl<N: Next> fmt::Debug for Executing<'_, N> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let stage = match self.stage {
-            Stage::Ahead { .. } => "not started",
-            Stage::Running { .. } => "running",
-            Stage::Over => "over",
-        };
-        f.debug_struct("Executing").field("stage", &stage).finish_non_exhaustive()
-    }
-}
-
-pin_project! {
-    /// The future of an execution that resolves to an [`Outcome`].
-    #[must_use = "futures do nothing unless polled"]
-    #[derive(Debug)]
-    pub struct Settling<Fut, X> {
-        #[pin]
-        executing: Fut,
-        raises: PhantomData<X>,
-    }
-}
-
-impl<T, E, Fut, X> Future for Settling<Fut, X>
-where
-    Fut: Future<Output = PipelineResult<T, E>>,
-    X: Raises,
-{
-    type Output = Outcome<T, E, X>;
-
-    fn poll(self: Pin<&mut Self>, cx: &mut Task<'_>) -> Poll<Self::Output> {
-        self.project().executing.poll(cx).map(Outcome::new)
     }
 }

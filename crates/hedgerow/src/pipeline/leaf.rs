@@ -43,7 +43,8 @@ where
 
     const FORKS: bool = false;
 
-    #[inline]
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "built in place, or copied at each layer")]
     fn run(&self, cx: Context, place: &'p Place) -> Self::Run {
         WorkRun::begin(&self.work, cx, place)
     }
@@ -68,7 +69,8 @@ pin_project! {
 }
 
 impl<'p, Fut> WorkRun<'p, Fut> {
-    #[inline]
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "built in place, or copied at each layer")]
     pub(crate) fn begin(work: impl Fn(Attempt) -> Fut, cx: Context, place: &'p Place) -> Self {
         let mut told = place.is_told().then(|| Box::new(Told::started(place, &cx)));
         let work = Told::polling(&mut told, || work(cx.into_attempt()));

@@ -77,6 +77,7 @@ mod context;
 mod custom;
 mod dynamic;
 mod error;
+mod executing;
 mod execution;
 mod fallback;
 mod hedging;
@@ -137,7 +138,8 @@ pub mod parts {
     pub use super::concurrency::ConcurrencyRun;
     pub use super::custom::{Custom, CustomRun};
     pub use super::dynamic::Dynamic;
-    pub use super::execution::{Executing, Launch, Settling, Terms};
+    pub use super::executing::{Executing, Launch, Settling};
+    pub use super::execution::Terms;
     pub use super::fallback::{
         FallbackHook, FallbackRun, FallsShort, FixedValue, MadeBy, OnFallback, Replacement,
         Unanswered,

@@ -107,12 +107,14 @@ impl<'p, W: Innermost<'p>> Next for Rest<'p, End, W> {
 
     const FORKS: bool = W::FORKS;
 
-    #[inline]
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "built in place, or copied at each layer")]
     fn run(&self, cx: Context) -> Self::Run {
         self.work.run(cx, &self.layers.0)
     }
 
-    #[inline]
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "built in place, or copied at each layer")]
     fn run_once(self, cx: Context) -> Self::Run {
         self.work.run_once(cx, &self.layers.0)
     }
@@ -139,13 +141,15 @@ where
 
     const FORKS: bool = <&'p S as Strategy<Rest<'p, I, W>>>::FORKS;
 
-    #[inline]
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "built in place, or copied at each layer")]
     fn run(&self, cx: Context) -> Self::Run {
         let Then(strategy, layers) = self.layers;
         strategy.run(Rest { layers, work: self.work.clone() }, cx)
     }
 
-    #[inline]
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "built in place, or copied at each layer")]
     fn run_once(self, cx: Context) -> Self::Run {
         let Then(strategy, layers) = self.layers;
         strategy.run(Rest { layers, work: self.work }, cx)

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use super::builder::{Builder, pays};
 use super::context::Context;
-use super::execution::{Execution, Launch, Settling};
+use super::executing::{Launch, Settling};
+use super::execution::Execution;
 use super::layer::{Facts, Layer, Layers, Place};
 use super::leaf::Inner;
 use super::next::{Next, Rest, Strategy};

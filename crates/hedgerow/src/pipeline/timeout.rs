@@ -99,19 +99,24 @@ impl Layer for Timeout {
 impl<'p, N: Next> Strategy<N> for &'p Timeout {
     type Run = TimeoutRun<'p, N>;
 
-    #[inline]
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "built in place, or copied at each layer")]
     fn run(self, next: N, cx: Context) -> Self::Run {
-        let told = (self.place.is_told()).then(|| Box::new(cx.clone()));
+        let told = self.place.is_told().then(|| cx.clone());
         let deadline = || self.place.time.clock().now().checked_add(self.limit);
-        let (cx, inside) = cx.limited(self.limit).guarded(deadline);
+        let (cx, token) = cx.limited(self.limit).guarded(deadline);
         let on_drop = !cx.is_detached();
-        let inside = inside.map(|token| Box::new(Guard { token, on_drop }));
-        let run = Some(next.run_once(cx));
-        TimeoutRun { run, wait: Wait::new(), attempts: 1, inside, told, timeout: self }
+        let asked = told.is_some() || token.is_some();
+        let asked = asked.then(|| Box::new(Asked { told, token, on_drop }));
+        let stage = Stage::Inside { run: next.run_once(cx) };
+        TimeoutRun { asked, stage, wait: Wait::new(), timeout: self }
     }
 
     fn attempts(run: &Self::Run) -> u32 {
-        run.run.as_ref().map_or(run.attempts, N::attempts)
+        match &run.stage {
+            Stage::Inside { run } => N::attempts(run),
+            Stage::Over { attempts } => *attempts,
+        }
     }
 }
 
@@ -120,30 +125,39 @@ pin_project! {
     #[must_use = "futures do nothing unless polled"]
     pub struct TimeoutRun<'p, N: Next> {
         // Dropped first: the token fires before what it belongs to is dropped.
-        inside: Option<Box<Guard>>,
+        asked: Option<Box<Asked>>,
         #[pin]
-        run: Option<N::Run>,
+        stage: Stage<N::Run>,
         #[pin]
         wait: Wait,
-        // Of a run that was dropped.
-        attempts: u32,
-        told: Option<Box<Context>>,
         timeout: &'p Timeout,
     }
 }
 
-/// The token of what runs inside.
+pin_project! {
+    #[project = StageProj]
+    enum Stage<I> {
+        Inside { #[pin] run: I },
+        // It was dropped, having begun so many attempts.
+        Over { attempts: u32 },
+    }
+}
+
+/// What few runs need.
 #[derive(Debug)]
-struct Guard {
-    token: CancellationToken,
+struct Asked {
+    /// Who is told, if anybody is.
+    told: Option<Context>,
+    /// That of what runs inside, if tokens were asked for.
+    token: Option<CancellationToken>,
     /// Whether it fires when the run is dropped.
     on_drop: bool,
 }
 
-impl Drop for Guard {
+impl Drop for Asked {
     fn drop(&mut self) {
-        if self.on_drop {
-            self.token.cancel();
+        if let Some(token) = self.token.take().filter(|_| self.on_drop) {
+            token.cancel();
         }
     }
 }
@@ -154,24 +168,29 @@ impl<N: Next> Future for TimeoutRun<'_, N> {
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Task<'_>) -> Poll<Self::Output> {
         let mut this = self.project();
-        let Some(run) = this.run.as_mut().as_pin_mut() else {
+        let StageProj::Inside { run } = this.stage.as_mut().project() else {
             panic!("`TimeoutRun` polled after completion");
         };
         if let Poll::Ready(outcome) = run.poll(cx) {
-            if let Some(inside) = this.inside {
-                inside.on_drop = false; // the winner's token stays as it is
+            if let Some(asked) = this.asked {
+                asked.on_drop = false; // the winner's token stays as it is
             }
             return Poll::Ready(outcome);
         }
         let Timeout { limit, place } = this.timeout;
         let elapsed = ready!(this.wait.poll(&place.time, *limit, cx));
-        *this.attempts = this.run.as_ref().get_ref().as_ref().map_or(1, N::attempts);
-        // The token fires before what it belongs to is dropped.
-        if let Some(inside) = this.inside.take() {
-            inside.token.cancel();
+        let attempts = match &*this.stage {
+            Stage::Inside { run } => N::attempts(run),
+            Stage::Over { attempts } => *attempts,
+        };
+        let mut told = None;
+        if let Some(mut asked) = this.asked.take() {
+            // The token fires before what it belongs to is dropped.
+            asked.on_drop = true;
+            told = asked.told.take();
         }
-        this.run.set(None);
-        let timed_out = match this.told.take() {
+        this.stage.set(Stage::Over { attempts });
+        let timed_out = match told {
             Some(cx) => place.time_out(&cx, *limit, elapsed),
             None => TimedOut::new(Arc::clone(&place.strategy), *limit, elapsed),
         };

@@ -11,7 +11,7 @@ use hedgerow_core::breaker::{Breaker, BreakerState, Refused, Ticket, Transition}
 use pin_project_lite::pin_project;
 
 use super::CircuitBreaker;
-use super::control::{Shared, told};
+use super::control::told;
 use crate::pipeline::classify::{PipelineResult, Predicate, never_started};
 use crate::pipeline::context::Context;
 use crate::pipeline::error::{PipelineError, Rejected};
@@ -25,7 +25,8 @@ where
 {
     type Run = BreakerRun<'p, N, P>;
 
-    #[inline]
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "built in place, or copied at each layer")]
     fn run(self, next: N, cx: Context) -> Self::Run {
         let (place, shared) = (&self.place, &*self.shared);
         let breaker = self.breaker();
@@ -33,13 +34,12 @@ where
             Ok((ticket, transition)) => {
                 let told = place.is_told().then(|| Box::new(cx.clone()));
                 // From here on the ticket is given back whatever happens: a panic, too.
-                let mut held =
-                    Held { breaker, shared, place, told, ticket: Some(ticket), polling: true };
+                let mut held = Held { strategy: self, told, ticket: Some(ticket), polling: true };
                 held.tell(transition);
                 let classifier = next.classifier().clone();
                 let run = next.run_once(cx);
                 held.polling = false;
-                BreakerRun::Inside { run, held, classifier, predicate: &self.predicate }
+                BreakerRun::Inside { run, held, classifier }
             }
             Err(refused) => BreakerRun::Refused { rejected: Some(reject(place, &cx, refused)) },
         }
@@ -72,7 +72,7 @@ pin_project! {
     pub enum BreakerRun<'p, N: Next, P> {
         /// It was let through.
         #[doc(hidden)]
-        Inside { #[pin] run: N::Run, held: Held<'p>, classifier: N::Classifier, predicate: &'p P },
+        Inside { #[pin] run: N::Run, held: Held<'p, P>, classifier: N::Classifier },
         /// It was not.
         #[doc(hidden)]
         Refused { rejected: Option<Rejected> },
@@ -81,54 +81,56 @@ pin_project! {
 
 /// A call that was let through. Dropped without an outcome, it counts neither way, unless it
 /// panicked.
-pub struct Held<'p> {
-    breaker: &'p Breaker,
-    shared: &'p Shared,
-    place: &'p Place,
+pub struct Held<'p, P> {
+    strategy: &'p CircuitBreaker<P>,
     told: Option<Box<Context>>,
     ticket: Option<Ticket>,
     /// Whether a poll is under way: dropped then, it panicked.
     polling: bool,
 }
 
-impl Held<'_> {
+impl<P> Held<'_, P> {
+    fn breaker(&self) -> &Breaker {
+        self.strategy.breaker()
+    }
+
     fn now(&self) -> Moment {
-        self.shared.now(&self.place.time)
+        self.strategy.shared.now(&self.strategy.place.time)
     }
 
     fn tell(&self, transition: Option<Transition>) {
         if let (Some(transition), Some(cx)) = (transition, &self.told) {
-            self.place.tell(cx, told(transition));
+            self.strategy.place.tell(cx, told(transition));
         }
     }
 
     fn failed(&mut self) {
         if let Some(ticket) = self.ticket.take() {
-            self.tell(self.breaker.failed(ticket, self.now()));
+            self.tell(self.breaker().failed(ticket, self.now()));
         }
     }
 
     #[inline]
     fn succeeded(&mut self) {
         if let Some(ticket) = self.ticket.take() {
-            let needs_time = self.breaker.needs_time(&ticket);
+            let needs_time = self.breaker().needs_time(&ticket);
             let now = if needs_time { self.now() } else { Moment::ZERO };
-            self.tell(self.breaker.succeeded(ticket, now));
+            self.tell(self.breaker().succeeded(ticket, now));
         }
     }
 }
 
-impl Drop for Held<'_> {
+impl<P> Drop for Held<'_, P> {
     fn drop(&mut self) {
         if self.polling {
             self.failed();
         } else if let Some(ticket) = self.ticket.take() {
-            self.breaker.forget(ticket);
+            self.breaker().forget(ticket);
         }
     }
 }
 
-impl fmt::Debug for Held<'_> {
+impl<P> fmt::Debug for Held<'_, P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Held").field("ticket", &self.ticket).finish_non_exhaustive()
     }
@@ -144,16 +146,17 @@ where
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Task<'_>) -> Poll<Self::Output> {
         match self.project() {
-            RunProj::Inside { run, held, classifier, predicate } => {
+            RunProj::Inside { run, held, classifier } => {
+                let predicate = &held.strategy.predicate;
                 held.polling = true;
                 let polled = run.poll(cx);
                 held.polling = false;
                 let outcome = ready!(polled);
                 if matches!(outcome, Err(PipelineError::Cancelled))
-                    || never_started(*predicate, classifier, &outcome)
+                    || never_started(predicate, classifier, &outcome)
                 {
                     if let Some(ticket) = held.ticket.take() {
-                        held.breaker.forget(ticket);
+                        held.breaker().forget(ticket);
                     }
                 } else if predicate.handle(classifier, &outcome) {
                     held.failed();

@@ -10,7 +10,7 @@ use pin_project_lite::pin_project;
 
 use super::Hedging;
 use super::action::Actions;
-use crate::attempt::{Attempt, AttemptCounter};
+use crate::attempt::Attempt;
 use crate::drive::{Begin, Hedged};
 use crate::extras::Extras;
 use crate::hedge::Hedge;
@@ -33,19 +33,17 @@ where
 
     const FORKS: bool = true;
 
-    #[inline]
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "built in place, or copied at each layer")]
     fn run(self, next: N, cx: Context) -> Self::Run {
         let is_plain = cx.shared().is_none() && cx.is_idempotent();
-        let numbers_matter = N::FORKS || cx.counter().is_some() || cx.attempt().number() != 0;
+        let numbers_matter = N::FORKS || cx.counter().is_some() || cx.number() != 0;
         // Numbers are counted by the call itself where its hooks can see them; where nothing else
         // is asked of it, it stays on its fast path, and they are counted here.
         let hooks = self.has_hooks() || <&A as Actions<N>>::ACTS;
         let by_call = !is_plain || (numbers_matter && hooks);
-        let (mut cx, mut own) = (cx, None);
-        if cx.counter().is_none() && (N::FORKS || by_call) {
-            cx = cx.counted();
-            own = cx.counter().cloned();
-        }
+        let counts = cx.counter().is_none() && (N::FORKS || by_call);
+        let cx = if counts { cx.counted() } else { cx };
         let extras = by_call.then(|| Box::new(self.extras(&cx)));
         let rules = HedgeRules {
             kept: <&A as Actions<N>>::keep(&next, &cx),
@@ -53,14 +51,14 @@ where
             hedging: self,
             hedges: 0,
         };
-        let first = cx.attempt().number();
-        let work = Attempts { next, cx, numbered: by_call, detached: self.detached };
-        HedgeRun { hedged: Hedged::new(&self.hedge, work, rules, extras), own, first }
+        let work = Attempts { next, cx, numbered: by_call, counts, detached: self.detached };
+        HedgeRun { hedged: Hedged::new(&self.hedge, work, rules, extras) }
     }
 
     fn attempts(run: &Self::Run) -> u32 {
-        match &run.own {
-            Some(counter) => counter.upcoming().saturating_sub(run.first),
+        let work = &run.hedged.work;
+        match work.cx.counter().filter(|_| work.counts) {
+            Some(counter) => counter.upcoming().saturating_sub(work.cx.number()),
             None => 1 + run.hedged.rules.hedges,
         }
     }
@@ -71,7 +69,7 @@ impl<P, A> Hedging<P, A> {
     #[cold]
     fn extras(&self, cx: &Context) -> Extras {
         let mut extras = Extras {
-            first: Some(cx.attempt().number()),
+            first: Some(cx.number()),
             counter: cx.counter().cloned(),
             idempotent: cx.is_idempotent(),
             ..Extras::default()
@@ -98,9 +96,6 @@ pin_project! {
     {
         #[pin]
         hedged: HedgedRun<'p, N, P, A>,
-        // Made for this run.
-        own: Option<AttemptCounter>,
-        first: u32,
     }
 }
 
@@ -136,18 +131,21 @@ pub struct Attempts<N> {
     cx: Context,
     /// Whether attempts come with their numbers.
     numbered: bool,
+    /// Whether the counter was made for this run.
+    counts: bool,
     /// Whether they run on where they lose.
     detached: bool,
 }
 
 impl<N: Next> Begin<N::Run> for Attempts<N> {
-    #[inline]
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "built in place, or copied at each layer")]
     fn begin(&mut self, attempt: Attempt) -> N::Run {
         let hedge = attempt.hedge_number();
         let mut cx = self.cx.hedged(attempt);
         if !self.numbered {
             let number = match hedge {
-                0 => self.cx.attempt().number(),
+                0 => self.cx.number(),
                 _ => self.cx.next_number(hedge.into()),
             };
             cx = cx.renumbered(number);

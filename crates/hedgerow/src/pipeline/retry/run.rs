@@ -25,20 +25,21 @@ where
 
     const FORKS: bool = true;
 
-    #[inline]
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "built in place, or copied at each layer")]
     fn run(self, next: N, cx: Context) -> Self::Run {
         let (run, next) = match self.max_retries {
             Some(0) => (next.run_once(cx.clone()), None),
             _ => (next.run(cx.clone()), Some(next)),
         };
-        let (stage, more) = (Stage::Trying { run }, More::default());
-        RetryRun { stage, retry: self, next, cx, began: None, more }
+        RetryRun { stage: Stage::Trying { run }, retry: self, next, cx, began: None, more: None }
     }
 
     fn attempts(run: &Self::Run) -> u32 {
+        let begun = run.more.as_ref().map_or(0, |more| more.begun);
         match &run.stage {
-            Stage::Trying { run: now } => run.more.begun.saturating_add(N::attempts(now)),
-            Stage::Waiting { .. } | Stage::Over => run.more.begun.max(1),
+            Stage::Trying { run } => begun.saturating_add(N::attempts(run)),
+            Stage::Waiting { .. } | Stage::Over => begun.max(1),
         }
     }
 }
@@ -69,7 +70,7 @@ pin_project! {
         cx: Context,
         // When the first try was seen to take time, if that matters.
         began: Option<Instant>,
-        more: More,
+        more: Option<Box<More>>,
     }
 
     impl<N: Next, P> PinnedDrop for RetryRun<'_, N, P> {
@@ -116,14 +117,15 @@ where
             retry.place.tell(this.cx, StrategyEventKind::GaveUp { reason });
             None
         };
-        if retry.max_retries.is_some_and(|most| this.more.retries >= most) {
+        let (retries, waited) =
+            this.more.as_ref().map_or((0, None), |more| (more.retries, more.waited));
+        if retry.max_retries.is_some_and(|most| retries >= most) {
             return gives_up("no retries left");
         }
         let rejected = outcome.as_ref().err().and_then(PipelineError::rejected);
         let asked = predicate.retry_after(classifier, outcome);
         let asked = asked.or_else(|| rejected.and_then(Rejected::retry_after));
-        let number = this.more.retries.saturating_add(1);
-        let delay = retry.delay(number, this.more.waited, asked);
+        let delay = retry.delay(retries.saturating_add(1), waited, asked);
         if !has_time(retry, this.cx, *this.began, delay) {
             return gives_up("no time left");
         }
@@ -137,10 +139,11 @@ where
     fn wait(mut self: Pin<&mut Self>, delay: Duration) {
         let mut this = self.as_mut().project();
         let Stage::Trying { run } = &*this.stage else { return };
-        this.more.begun = this.more.begun.saturating_add(N::attempts(run));
-        this.more.retries = this.more.retries.saturating_add(1);
-        this.more.waited = Some(delay);
-        let retry = this.more.retries;
+        let more = this.more.get_or_insert_default();
+        more.begun = more.begun.saturating_add(N::attempts(run));
+        more.retries = more.retries.saturating_add(1);
+        more.waited = Some(delay);
+        let retry = more.retries;
         this.stage.set(Stage::Waiting { wait: Wait::new(), delay });
         this.retry.place.tell(this.cx, StrategyEventKind::Retrying { retry, delay });
         if let Some(hook) = &this.retry.hook {
@@ -151,9 +154,9 @@ where
     /// Begins another try. The last one takes what is inside along.
     fn again(self: Pin<&mut Self>) {
         let mut this = self.project();
-        let number = this.cx.next_number(this.more.begun);
-        let cx = this.cx.again(number);
-        let is_last = this.retry.max_retries.is_some_and(|most| this.more.retries >= most);
+        let (begun, retries) = this.more.as_ref().map_or((1, 0), |more| (more.begun, more.retries));
+        let cx = this.cx.again(this.cx.next_number(begun));
+        let is_last = this.retry.max_retries.is_some_and(|most| retries >= most);
         let is_told = this.retry.place.is_told();
         // Nobody asks about the last outcome, unless somebody is told of it.
         let next = if is_last && !is_told { this.next.take() } else { this.next.clone() };
