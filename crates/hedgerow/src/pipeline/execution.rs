@@ -23,7 +23,7 @@ use crate::rules::Defaults;
 /// dropping it drops every attempt, gives back every slot and counts nowhere as a failure. An
 /// execution whose first attempt answers, with none of the setters below, allocates nothing.
 ///
-/// `X` is what it can raise; see [`Outcome`].
+/// `X` is what it can raise; see [`Outcome`](super::Outcome).
 #[must_use = "an execution does nothing until it is awaited"]
 pub struct Execution<'p, L, F, C, X> {
     pipeline: &'p Pipeline<L>,
@@ -106,7 +106,7 @@ impl<'p, L, F, C, X> Execution<'p, L, F, C, X> {
         self.ask(|asked| asked.tokens = true)
     }
 
-    /// Ends the execution when `token` fires, with [`PipelineError::Cancelled`]: everything inside
+    /// Ends the execution when `token` fires, with [`PipelineError::Cancelled`](super::PipelineError::Cancelled): everything inside
     /// is dropped at once, losers are not waited for. An execution that is cancelled before it
     /// starts runs nothing; an outcome of the same moment wins over the token.
     pub fn cancel_on(self, token: &CancellationToken) -> Execution<'p, L, F, C, MayCancel<X>> {
@@ -149,7 +149,7 @@ impl<'p, L: Launch<'p, F, C>, F, C, X> Execution<'p, L, F, C, X> {
         self.classify(HandleBy(handle))
     }
 
-    /// Resolves to an outcome to match on instead of a result; see [`Outcome`].
+    /// Resolves to an outcome to match on instead of a result; see [`Outcome`](super::Outcome).
     pub fn settle(self) -> Settling<L::Future, X> {
         Settling::new(self.into_future())
     }

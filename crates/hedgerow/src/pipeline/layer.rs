@@ -14,7 +14,7 @@ use crate::clock::Time;
 
 /// A strategy before it runs: what it can raise, whether its options make sense, how it is printed.
 ///
-/// What it does is its [`Strategy`](super::Strategy). A strategy of one's own needs only that; it
+/// What it does is its [`Strategy`](super::parts::Strategy). A strategy of one's own needs no layer: it
 /// goes into a pipeline by [`Builder::strategy`](super::Builder::strategy).
 pub trait Layer: fmt::Debug {
     /// What a pipeline can raise that has this around what can raise `I`.
