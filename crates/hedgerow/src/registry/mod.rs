@@ -17,7 +17,7 @@ mod strategies;
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
 
 use config::Entry;
 pub use config::{PipelineConfig, PipelinesConfig};
@@ -27,6 +27,8 @@ use crate::pipeline::{Builder, Pipeline};
 
 /// A pipeline from a configuration.
 pub type ConfiguredPipeline = Pipeline<Dynamic>;
+
+type Entries = BTreeMap<Arc<str>, Arc<Entry>>;
 
 type Setup = dyn Fn(Builder<()>) -> Builder<()> + Send + Sync;
 
@@ -52,7 +54,9 @@ type Setup = dyn Fn(Builder<()>) -> Builder<()> + Send + Sync;
 /// ```
 #[derive(Clone)]
 pub struct Registry {
-    pipelines: Arc<RwLock<BTreeMap<Arc<str>, Entry>>>,
+    pipelines: Arc<RwLock<Entries>>,
+    /// One change at a time.
+    changing: Arc<Mutex<()>>,
     setup: Arc<Setup>,
 }
 
@@ -68,21 +72,20 @@ impl Registry {
         config: &PipelinesConfig,
         setup: impl Fn(Builder<()>) -> Builder<()> + Send + Sync + 'static,
     ) -> Self {
-        let registry = Self { pipelines: Arc::default(), setup: Arc::new(setup) };
+        let (pipelines, changing) = (Arc::default(), Arc::default());
+        let registry = Self { pipelines, changing, setup: Arc::new(setup) };
         registry.set(config);
         registry
     }
 
     /// The pipeline of this name, as it is now.
     pub fn get(&self, name: &str) -> Option<ConfiguredPipeline> {
-        let pipelines = self.pipelines.read().unwrap_or_else(PoisonError::into_inner);
-        pipelines.get(name).map(|entry| entry.pipeline.clone())
+        self.read().get(name).map(|entry| entry.pipeline.clone())
     }
 
     /// The names, in alphabetical order.
     pub fn names(&self) -> Vec<Arc<str>> {
-        let pipelines = self.pipelines.read().unwrap_or_else(PoisonError::into_inner);
-        pipelines.keys().cloned().collect()
+        self.read().keys().cloned().collect()
     }
 
     /// Puts another configuration in force, for every later execution; those under way end as they
@@ -93,22 +96,31 @@ impl Registry {
     /// limiter if none of their settings changed. Pipelines that the configuration does not name are
     /// gone. A configuration that was refused never gets here, so the last good one stays.
     pub fn set(&self, config: &PipelinesConfig) {
-        let mut pipelines = self.pipelines.write().unwrap_or_else(PoisonError::into_inner);
+        let one_at_a_time = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        // Nothing of the program's runs under the lock that executions need.
+        let earlier = self.read().clone();
         let next = config.pipelines().map(|(name, config)| {
             let builder = (self.setup)(Pipeline::builder()).name(Arc::clone(name));
-            (Arc::clone(name), Entry::new(config, builder, pipelines.get(name)))
+            let entry = Entry::new(config, builder, earlier.get(name).map(|entry| &**entry));
+            (Arc::clone(name), Arc::new(entry))
         });
-        let next = next.collect();
-        let earlier = std::mem::replace(&mut *pipelines, next);
-        drop(pipelines);
-        // Not under the lock: whoever drops a pipeline last may have much to drop.
-        drop(earlier);
+        let next: Entries = next.collect();
+        let replaced = std::mem::replace(
+            &mut *self.pipelines.write().unwrap_or_else(PoisonError::into_inner),
+            next,
+        );
+        drop(one_at_a_time);
+        drop((replaced, earlier));
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, Entries> {
+        self.pipelines.read().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl fmt::Debug for Registry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let pipelines = self.pipelines.read().unwrap_or_else(PoisonError::into_inner);
+        let pipelines = self.read();
         let lines = pipelines.values().map(|entry| entry.pipeline.to_string()).collect::<Vec<_>>();
         f.debug_struct("Registry").field("pipelines", &lines).finish_non_exhaustive()
     }
