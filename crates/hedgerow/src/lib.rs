@@ -59,6 +59,8 @@
 //!   [`spawned`](HedgedCall::spawned). Without it the ring is the only timer, and a call's future
 //!   is 80 bytes smaller.
 //! * `serde`: policies from TOML, JSON or YAML (`HedgeConfig`).
+//! * `pipeline`: timeouts, retries, breakers, limiters and the like around hedged calls
+//!   (`pipeline`); with `serde` also from files (`registry`).
 //! * `stream`: calls whose answer is a stream; its first item decides (`Hedge::stream`).
 //! * `metrics`: counters, histograms and gauges through the `metrics` facade
 //!   (`telemetry::Metrics`).
@@ -135,7 +137,12 @@ struct ReadmeDoctests;
 #[doc = include_str!("../../../docs/guide.md")]
 struct GuideDoctests;
 
-/// Compiles the example of the page on telemetry.
-#[cfg(all(doctest, feature = "metrics", feature = "tracing"))]
+/// Compiles the examples of the page on telemetry.
+#[cfg(all(doctest, feature = "metrics", feature = "pipeline", feature = "tracing"))]
 #[doc = include_str!("../../../docs/telemetry.md")]
 struct TelemetryDoctests;
+
+/// Compiles and runs the examples of the page on pipelines.
+#[cfg(all(doctest, feature = "pipeline", feature = "serde"))]
+#[doc = include_str!("../../../docs/pipeline.md")]
+struct PipelineDoctests;
