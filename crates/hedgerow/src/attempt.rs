@@ -92,7 +92,8 @@ impl Attempt {
     /// `None` if the call keeps no tokens: then the attempt's future is simply dropped, and that
     /// is how it is told. A call keeps tokens if it says
     /// [`tokens`](crate::HedgedCall::tokens), if its losers are joined or detached, if it is
-    /// spawned or [`blocking`](crate::Hedge::blocking), or if it is given a token or properties of its own.
+    /// spawned or [`blocking`](crate::Hedge::blocking), or if it is given a token or properties of its own;
+    /// an execution of a pipeline also if it is given a deadline or a name.
     pub fn token(&self) -> Option<CancellationToken> {
         self.shared.as_ref().map(|shared| shared.token.clone())
     }

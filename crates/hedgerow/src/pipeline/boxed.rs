@@ -14,7 +14,7 @@ use super::hedging::BoxRun;
 use super::layer::{Described, Layers, Place};
 use super::leaf::{Leaf, WorkRun};
 use super::next::{Innermost, Next, Rest};
-use super::outcome::Everything;
+use super::outcome::{Everything, Raises};
 use super::pipeline::{Built, Pipeline};
 use crate::attempt::Attempt;
 
@@ -159,7 +159,7 @@ impl<T, E> Classify<T, E> for ErasedClassifier<'_, T, E> {
 }
 
 impl<T, E> Layers for Boxed<T, E> {
-    type Raises = Everything;
+    type Raises<I: Raises> = Everything;
 
     /// They were looked at before.
     fn each(&self, _: &mut dyn FnMut(&dyn Described)) {}

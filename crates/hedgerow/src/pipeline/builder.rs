@@ -1,6 +1,5 @@
 //! Puts strategies together.
 
-use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -167,10 +166,11 @@ impl Builder<()> {
         // Threads have no runtime: what wakes them is the ring.
         let time = if threads && time.has_timer() { Time::Ring } else { time };
         let abandoned = Arc::default();
+        let spreads = strategies.iter().any(|strategy| strategy.facts.spreads);
         let place = |strategy: Arc<str>, pays| {
             let (pipeline, observer) = (Arc::clone(&name), observer.clone());
             let (time, abandoned) = (time.clone(), Arc::clone(&abandoned));
-            Place { pipeline, strategy, observer, time, pays, threads, abandoned }
+            Place { pipeline, strategy, observer, time, spreads, pays, threads, abandoned }
         };
         let mut places = names.zip(pays(&strategies));
         layers.attach(&mut |kind| {
@@ -222,13 +222,13 @@ where
 /// A name for each strategy: its own, or its kind; numbered where that would be another's.
 fn unique(names: Vec<Option<Arc<str>>>, layers: &impl Layers) -> Vec<Arc<str>> {
     let mut given = names.into_iter();
-    let mut used: HashMap<Arc<str>, u32> = HashMap::new();
-    let mut unique = Vec::new();
+    let mut unique: Vec<Arc<str>> = Vec::new();
     layers.each(&mut |layer| {
         let name = given.next().flatten().unwrap_or_else(|| layer.kind().into());
-        let before = used.entry(Arc::clone(&name)).or_default();
-        *before += 1;
-        unique.push(if *before == 1 { name } else { format!("{name}-{before}").into() });
+        let numbered = (2..).map(|number| Arc::from(format!("{name}-{number}")));
+        let mut names = [Arc::clone(&name)].into_iter().chain(numbered);
+        let free = names.find(|name| !unique.contains(name));
+        unique.extend(free);
     });
     unique
 }
@@ -279,14 +279,25 @@ pub(super) fn pays(strategies: &[StrategyInfo]) -> Vec<bool> {
 fn warnings(strategies: &[StrategyInfo]) -> Vec<String> {
     let mut warnings = Vec::new();
     for (index, inner) in strategies.iter().enumerate() {
-        let Some(after) = inner.facts.hedge_after else { continue };
-        for outer in &strategies[..index] {
-            if let Some(limit) = outer.facts.limit.filter(|limit| *limit <= after) {
+        let around = strategies[..index].iter();
+        for (outer, limit) in around.filter_map(|outer| Some((outer, outer.facts.limit?))) {
+            if let Some(after) = inner.facts.hedge_after.filter(|after| limit <= *after) {
                 warnings.push(never_hedges(outer, limit, inner, after));
+            }
+            if inner.facts.joins {
+                warnings.push(waits(outer, inner));
             }
         }
     }
     warnings
+}
+
+fn waits(outer: &StrategyInfo, inner: &StrategyInfo) -> String {
+    format!(
+        "{} waits for its losers, however long they take: {}, which is around it, may give up on an \
+         answer that is there; give the wait a grace, or drop losers",
+        inner.name, outer.name
+    )
 }
 
 fn never_hedges(

@@ -21,6 +21,8 @@ pub struct Context {
     execution: u64,
     /// How long whatever is around waits, counted from about now, in nanoseconds.
     within: u64,
+    /// Where among several targets the execution begins.
+    start: u32,
     idempotent: bool,
     /// Whether it runs on where it is dropped.
     detached: bool,
@@ -35,7 +37,15 @@ impl Context {
             Some(shared) => Attempt::tracked(0, 0, shared),
             None => Attempt::plain(0),
         };
-        Self { attempt, counter: None, execution, within: NO_LIMIT, idempotent, detached: false }
+        Self {
+            attempt,
+            counter: None,
+            execution,
+            within: NO_LIMIT,
+            start: 0,
+            idempotent,
+            detached: false,
+        }
     }
 
     /// The attempt that runs next, as the work will see it.
@@ -61,6 +71,17 @@ impl Context {
     /// The number of the attempt that runs next.
     pub(crate) fn number(&self) -> u32 {
         self.attempt.number
+    }
+
+    /// Where among several targets the execution begins.
+    pub(crate) fn start(&self) -> u32 {
+        self.start
+    }
+
+    /// The same, beginning somewhere among several targets.
+    #[cold]
+    pub(crate) fn starting_anywhere(self) -> Self {
+        Self { start: fastrand::u32(..), ..self }
     }
 
     pub(crate) fn execution(&self) -> Option<u64> {
@@ -119,9 +140,9 @@ impl Context {
     pub(crate) fn hedged(&self, attempt: Attempt) -> Self {
         let attempt = attempt.at_target(self.attempt.target);
         let within = if attempt.hedge_number() == 0 { self.within } else { NO_LIMIT };
-        let (counter, execution) = (self.counter.clone(), self.execution);
-        let (idempotent, detached) = (self.idempotent, self.detached);
-        Self { attempt, counter, execution, within, idempotent, detached }
+        let Self { execution, start, idempotent, detached, .. } = *self;
+        let counter = self.counter.clone();
+        Self { attempt, counter, execution, within, start, idempotent, detached }
     }
 
     /// The same inside a limit that starts now.

@@ -12,7 +12,7 @@ use super::hedging::{BoxRun, Hedging};
 use super::layer::{Described, End, Layer, Layers, Place};
 use super::leaf::Leaf;
 use super::next::{Innermost, Next, Rest, Strategy};
-use super::outcome::Everything;
+use super::outcome::{Everything, Raises};
 use super::pipeline::Pipeline;
 use super::rate::RateLimiter;
 use super::retry::Retry;
@@ -73,7 +73,7 @@ impl Dynamic {
 }
 
 impl Layers for Dynamic {
-    type Raises = Everything;
+    type Raises<I: Raises> = Everything;
 
     fn each(&self, look: &mut dyn FnMut(&dyn Described)) {
         for strategy in &self.strategies {

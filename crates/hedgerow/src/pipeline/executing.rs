@@ -133,6 +133,7 @@ impl<N: Next> Executing<'_, N> {
             let Some(cx) = prepare(&terms, place, this.watch, this.told) else { return };
             cx
         };
+        let cx = if place.spreads { cx.starting_anywhere() } else { cx };
         let run = Told::polling(this.told, || next.run_once(cx));
         this.stage.set(Stage::Running { run });
     }

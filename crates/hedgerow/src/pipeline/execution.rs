@@ -125,7 +125,9 @@ impl<'p, L, F, C, X> Execution<'p, L, F, C, X> {
 
 impl<'p, L: Launch<'p, F, C>, F, C, X> Execution<'p, L, F, C, X> {
     /// Which outcomes are failures, for every strategy that was not told otherwise; see
-    /// [`Classify::handle`](super::Classify::handle).
+    /// [`Classify::handle`](super::Classify::handle). It takes the place of all defaults: a closure
+    /// that handles every error also handles rejections, so that a retry repeats what an open breaker
+    /// refused.
     ///
     /// ```
     /// use hedgerow::Hedge;

@@ -8,7 +8,7 @@ use hedgerow_core::{InvalidOption, Observer, StrategyEvent, StrategyEventKind};
 
 use super::context::Context;
 use super::error::{Rejected, TimedOut};
-use super::outcome::{Nothing, Raises};
+use super::outcome::Raises;
 use crate::abandoned::Abandoned;
 use crate::clock::Time;
 
@@ -52,13 +52,25 @@ pub struct Facts {
     pub hedge_after: Option<Duration>,
     /// Whether what it drops runs on.
     pub detaches: bool,
+    /// Whether it waits for losers, however long that takes.
+    pub joins: bool,
+    /// Whether executions start at different targets.
+    pub(crate) spreads: bool,
     /// Tells the budget that it takes from from others.
     pub(crate) budget: Option<usize>,
 }
 
 impl Default for Facts {
     fn default() -> Self {
-        Self { attempts: Some(1), limit: None, hedge_after: None, detaches: false, budget: None }
+        Self {
+            attempts: Some(1),
+            limit: None,
+            hedge_after: None,
+            detaches: false,
+            joins: false,
+            spreads: false,
+            budget: None,
+        }
     }
 }
 
@@ -69,6 +81,8 @@ pub struct Place {
     pub(crate) strategy: Arc<str>,
     pub(crate) observer: Option<Arc<dyn Observer>>,
     pub(crate) time: Time,
+    /// Whether executions start at different targets.
+    pub(crate) spreads: bool,
     /// Whether it pays into its budget; not if something inside does.
     pub(crate) pays: bool,
     /// Whether attempts run on threads of their own.
@@ -159,8 +173,8 @@ pub struct End(pub(crate) Place);
 
 /// Strategies, one inside the other: [`Then`] and, innermost, [`End`].
 pub trait Layers {
-    /// What they can raise.
-    type Raises: Raises;
+    /// What they can raise around what can raise `I`.
+    type Raises<I: Raises>: Raises;
 
     /// Looks at each, from the outside to the inside.
     fn each(&self, look: &mut dyn FnMut(&dyn Described));
@@ -170,7 +184,7 @@ pub trait Layers {
 }
 
 impl Layers for End {
-    type Raises = Nothing;
+    type Raises<I: Raises> = I;
 
     fn each(&self, _: &mut dyn FnMut(&dyn Described)) {}
 
@@ -179,8 +193,8 @@ impl Layers for End {
     }
 }
 
-impl<S: Layer, I: Layers> Layers for Then<S, I> {
-    type Raises = S::Raises<I::Raises>;
+impl<S: Layer, L: Layers> Layers for Then<S, L> {
+    type Raises<I: Raises> = S::Raises<L::Raises<I>>;
 
     fn each(&self, look: &mut dyn FnMut(&dyn Described)) {
         look(&self.0);

@@ -10,6 +10,7 @@ use super::execution::Execution;
 use super::layer::{Facts, Layer, Layers, Place};
 use super::leaf::Inner;
 use super::next::{Next, Rest, Strategy};
+use super::outcome::{Nothing, Raises};
 use crate::attempt::Attempt;
 use crate::drive::Work;
 use crate::rules::Defaults;
@@ -146,7 +147,7 @@ impl<L: Layers> Pipeline<L> {
     /// hedges, and is cloned where a strategy keeps it for another: a closure that captures
     /// references is copied for nothing, one that owns things clones them. Nothing happens until the
     /// execution is awaited; see [`Execution`] for what else can be said before that.
-    pub fn execute<F, Fut>(&self, work: F) -> Execution<'_, L, F, Defaults, L::Raises>
+    pub fn execute<F, Fut>(&self, work: F) -> Execution<'_, L, F, Defaults, L::Raises<Nothing>>
     where
         F: Fn(Attempt) -> Fut + Clone,
         Fut: Work,
@@ -158,7 +159,7 @@ impl<L: Layers> Pipeline<L> {
     pub fn settle<'p, F, Fut>(
         &'p self,
         work: F,
-    ) -> Settling<<L as Launch<'p, F, Defaults>>::Future, L::Raises>
+    ) -> Settling<<L as Launch<'p, F, Defaults>>::Future, L::Raises<Nothing>>
     where
         F: Fn(Attempt) -> Fut + Clone,
         Fut: Work,
@@ -197,7 +198,7 @@ impl<L> fmt::Debug for Pipeline<L> {
 
 /// A pipeline in another one: what is inside it there runs in the place of its work.
 impl<L: Layers> Layer for Pipeline<L> {
-    type Raises<I: super::outcome::Raises> = super::outcome::Everything;
+    type Raises<I: Raises> = L::Raises<I>;
 
     fn kind(&self) -> &'static str {
         "pipeline"
@@ -212,7 +213,8 @@ impl<L: Layers> Layer for Pipeline<L> {
     }
 
     fn facts(&self) -> Facts {
-        Facts { attempts: self.max_attempts(), ..Facts::default() }
+        let spreads = self.strategies().iter().any(|strategy| strategy.facts.spreads);
+        Facts { attempts: self.max_attempts(), spreads, ..Facts::default() }
     }
 }
 

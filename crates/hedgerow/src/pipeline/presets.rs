@@ -61,7 +61,7 @@ impl Pipeline<()> {
 
     /// For calls that any of several targets can answer: hedges go from one to the next, and each
     /// target has a limiter and a breaker of its own, so that a rejected or slow one costs nothing
-    /// but the others' load. The work reads where to go from [`Attempt::target`](crate::Attempt::target).
+    /// but the others' load. Each execution begins at one of them, by chance. The work reads where to go from [`Attempt::target`](crate::Attempt::target).
     ///
     /// | strategy | setting |
     /// |---|---|
@@ -79,13 +79,10 @@ impl Pipeline<()> {
     /// let hosts = ["eu.example", "us.example"];
     /// let pipeline = Pipeline::standard_hedging(hosts).build()?;
     /// let answer = pipeline.execute(|attempt| get(hosts[attempt.target().unwrap_or(0)])).await;
-    /// assert_eq!(answer, Ok("eu.example".to_owned()));
+    /// assert!(answer.is_ok());
     /// # Ok(()) }
     /// ```
-    ///
-    /// # Panics
-    ///
-    /// Never: a list without a target is refused when the pipeline is built.
+    #[expect(clippy::missing_panics_doc, reason = "the settings of an endpoint are possible")]
     pub fn standard_hedging<K: Into<Arc<str>>>(
         targets: impl IntoIterator<Item = K>,
     ) -> StandardHedging {
@@ -103,6 +100,6 @@ impl Pipeline<()> {
             .timeout(TOTAL)
             .named("total")
             .hedge(Hedge::adaptive().hedge_rejections(true))
-            .with(PerTarget::new(targets))
+            .with(PerTarget::new(targets).spread())
     }
 }

@@ -6,6 +6,7 @@ use futures_core::TryStream;
 
 use super::execution::Execution;
 use super::layer::Layers;
+use super::outcome::Nothing;
 use super::pipeline::Pipeline;
 use crate::attempt::Attempt;
 use crate::rules::Defaults;
@@ -55,7 +56,7 @@ impl<L: Layers> Pipeline<L> {
         L,
         impl Fn(Attempt) -> Opening<Fut, S, AnyItem<S>> + Clone + use<L, F, Fut, S>,
         Defaults,
-        L::Raises,
+        L::Raises<Nothing>,
     >
     where
         F: Fn(Attempt) -> Fut + Clone,

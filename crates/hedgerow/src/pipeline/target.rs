@@ -9,7 +9,7 @@ use super::context::Context;
 use super::layer::{Facts, Layer, Layers, Place};
 use super::leaf::Inner;
 use super::next::{Next, Rest, Strategy};
-use super::outcome::{Everything, Raises};
+use super::outcome::Raises;
 use super::pipeline::Pipeline;
 use crate::attempt::Attempt;
 
@@ -18,7 +18,8 @@ use crate::attempt::Attempt;
 ///
 /// Each target has a pipeline, and all of these have strategies of the same types. The work reads
 /// where it is to go from [`Attempt::target`], an index into the list. By default attempt 0 goes to
-/// the first target, attempt 1 to the second and so on, round and round;
+/// the first target, attempt 1 to the second and so on, round and round: the first has nearly all of
+/// the load. [`spread`](PerTarget::spread) lets each execution begin at another, by chance;
 /// [`route`](PerTarget::route) decides otherwise.
 ///
 /// ```
@@ -44,6 +45,7 @@ use crate::attempt::Attempt;
 pub struct PerTarget<L> {
     targets: Arc<[(Arc<str>, Pipeline<L>)]>,
     route: Option<Route>,
+    spread: bool,
     place: Place,
 }
 
@@ -53,7 +55,16 @@ impl<L> PerTarget<L> {
     /// Targets with their names and their pipelines.
     pub fn new<K: Into<Arc<str>>>(targets: impl IntoIterator<Item = (K, Pipeline<L>)>) -> Self {
         let targets = targets.into_iter().map(|(name, pipeline)| (name.into(), pipeline));
-        Self { targets: targets.collect(), route: None, place: Place::default() }
+        let (targets, place) = (targets.collect(), Place::default());
+        Self { targets, route: None, spread: false, place }
+    }
+
+    /// Begins each execution at another target, by chance, so that all have the same load; further
+    /// attempts go round from there.
+    #[must_use]
+    pub fn spread(mut self) -> Self {
+        self.spread = true;
+        self
     }
 
     /// Which target an attempt goes to, by its index; a number past the last counts on from the
@@ -70,10 +81,11 @@ impl<L> PerTarget<L> {
     }
 
     /// Where the attempt goes.
-    fn index(&self, attempt: &Attempt) -> usize {
+    fn index(&self, cx: &Context) -> usize {
+        let begun = if self.spread { cx.start() } else { 0 };
         let chosen = match &self.route {
-            Some(route) => route(attempt),
-            None => usize::try_from(attempt.number()).unwrap_or(usize::MAX),
+            Some(route) => route(cx.attempt()),
+            None => usize::try_from(begun.wrapping_add(cx.number())).unwrap_or(usize::MAX),
         };
         chosen % self.targets.len()
     }
@@ -81,8 +93,9 @@ impl<L> PerTarget<L> {
 
 impl<L> Clone for PerTarget<L> {
     fn clone(&self) -> Self {
-        let Self { targets, route, place } = self;
-        Self { targets: Arc::clone(targets), route: route.clone(), place: place.clone() }
+        let Self { targets, route, spread, place } = self;
+        let (targets, route, place) = (Arc::clone(targets), route.clone(), place.clone());
+        Self { targets, route, spread: *spread, place }
     }
 }
 
@@ -93,7 +106,7 @@ impl<L> fmt::Debug for PerTarget<L> {
 }
 
 impl<L: Layers> Layer for PerTarget<L> {
-    type Raises<I: Raises> = Everything;
+    type Raises<I: Raises> = L::Raises<I>;
 
     fn kind(&self) -> &'static str {
         "per-target"
@@ -129,7 +142,7 @@ impl<L: Layers> Layer for PerTarget<L> {
     fn facts(&self) -> Facts {
         let mut attempts = self.targets.iter().map(|(_, pipeline)| pipeline.max_attempts());
         let attempts = attempts.try_fold(1, |most: u64, each| Some(most.max(each?)));
-        Facts { attempts, ..Facts::default() }
+        Facts { attempts, spreads: self.spread, ..Facts::default() }
     }
 }
 
@@ -143,7 +156,7 @@ where
     const FORKS: bool = <Rest<'p, L, Inner<N>> as Next>::FORKS;
 
     fn run(self, next: N, cx: Context) -> Self::Run {
-        let index = self.index(cx.attempt());
+        let index = self.index(&cx);
         let (_, pipeline) = &self.targets[index];
         let cx = cx.at_target(u16::try_from(index).unwrap_or(u16::MAX));
         Rest { layers: pipeline.layers(), work: Inner(next) }.run_once(cx)

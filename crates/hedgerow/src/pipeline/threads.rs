@@ -21,7 +21,7 @@ use super::execution::Execution;
 use super::layer::{End, Layers, Place};
 use super::leaf::{Leaf, Told, end_of};
 use super::next::Innermost;
-use super::outcome::{MayCancel, MayReject, Outcome, Raises};
+use super::outcome::{MayCancel, MayReject, Nothing, Outcome, Raises};
 use super::pipeline::Pipeline;
 use crate::abandoned::{Abandoned, AttemptsEnd, CallsEnd};
 use crate::attempt::Attempt;
@@ -116,7 +116,7 @@ impl<L: Layers> BlockingPipeline<L> {
     pub fn prepare<F, T, E>(
         &self,
         work: F,
-    ) -> BlockingExecution<'_, L, OnThreads<F>, Defaults, MayReject<L::Raises>>
+    ) -> BlockingExecution<'_, L, OnThreads<F>, Defaults, MayReject<L::Raises<Nothing>>>
     where
         F: Fn(Attempt) -> Result<T, E> + Send + Sync + 'static,
     {

@@ -160,9 +160,16 @@ fn breaker(settings: &Value) -> Result<CircuitBreaker, ConfigError> {
         (None, _) => CircuitBreaker::default(),
     };
     breaker = set(breaker, ratio, CircuitBreaker::failure_ratio);
-    let throughput = fields.take("min_throughput", |value| value.count(u32::MAX));
+    let by_row = in_a_row.is_some() && ratio.is_none();
+    let by_ratio = |value: &Value| {
+        let refused = || value.refused("it is for a failure_ratio, which is not given");
+        if by_row { Err(refused()) } else { Ok(()) }
+    };
+    let throughput =
+        fields.take("min_throughput", |value| by_ratio(value).and_then(|()| value.count(u32::MAX)));
     breaker = set(breaker, throughput, CircuitBreaker::min_throughput);
-    breaker = set(breaker, fields.take("window", Value::duration), CircuitBreaker::window);
+    let window = fields.take("window", |value| by_ratio(value).and_then(|()| value.duration()));
+    breaker = set(breaker, window, CircuitBreaker::window);
     breaker = set(breaker, fields.take("open_for", Value::duration), CircuitBreaker::open_for);
     let probes = fields.take("probes", |value| value.count(u32::MAX));
     breaker = set(breaker, probes, CircuitBreaker::probes);

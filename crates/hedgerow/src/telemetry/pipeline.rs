@@ -17,14 +17,15 @@ use super::metrics::Metrics;
 /// |---|---|---|---|
 /// | `hedgerow.executions` | counter | `result`: `succeeded`, `failed`, `timed-out`, `rejected`, `cancelled`, `panicked` | executions that are over |
 /// | `hedgerow.execution.duration` | histogram, s | `result` | from the start of an execution to its end |
-/// | `hedgerow.runs` | counter | `result` | runs of the work that have ended, each once, whichever strategy asked for them |
+/// | `hedgerow.runs` | counter | `result`: `succeeded`, `failed`, `cancelled`, `panicked` | runs of the work that have ended, each once, whichever strategy asked for them |
 /// | `hedgerow.run.duration` | histogram, s | `result` | how long a run of the work took |
 /// | `hedgerow.runs.running` | gauge | | runs of the work that have started and not ended |
 /// | `hedgerow.retries` | counter | `strategy` | further tries |
 /// | `hedgerow.retries.given_up` | counter | `strategy`, `reason` | retries that were due and did not start |
 /// | `hedgerow.timeouts` | counter | `strategy` | limits that passed |
 /// | `hedgerow.rejections` | counter | `strategy`, `reason` | refusals to start |
-/// | `hedgerow.breaker` | counter | `strategy`, `state` | changes into this state |
+/// | `hedgerow.breaker` | counter | `strategy`, `state`: `closed`, `half-open`, `open`, `isolated` | changes into this state |
+/// | `hedgerow.breaker.state` | gauge | `strategy` | the state it is in: 0 closed, 1 half-open, 2 open, 3 isolated; nothing before its first change |
 /// | `hedgerow.fallbacks` | counter | `strategy`, `result`: `succeeded`, `failed` | outcomes that were replaced |
 /// | `hedgerow.cache` | counter | `strategy`, `result`: `hit`, `miss`, `stale` | questions to a cache |
 /// | `hedgerow.chaos` | counter | `strategy`, `kind` | trouble that was made on purpose |
@@ -54,28 +55,32 @@ pub struct PipelineMetrics {
 }
 
 /// A counter and a histogram for each way to end.
-struct Ends {
-    counts: [Counter; RunEnd::ALL.len()],
-    durations: [Histogram; RunEnd::ALL.len()],
-}
+struct Ends(Vec<(RunEnd, Counter, Histogram)>);
+
+/// How a run of the work alone can end: no strategy ends it.
+const OF_WORK: [RunEnd; 4] =
+    [RunEnd::Succeeded, RunEnd::Failed, RunEnd::Cancelled, RunEnd::Panicked];
+
+/// The states of a breaker, each at its number.
+const STATES: [&str; 4] = ["closed", "half-open", "open", "isolated"];
 
 impl Ends {
     fn new(
         name: &SharedString,
+        ends: &[RunEnd],
         count: impl Fn(Vec<Label>) -> Counter,
         duration: impl Fn(Vec<Label>) -> Histogram,
     ) -> Self {
         let labels = |end: RunEnd| vec![named(name), Label::new("result", end.name())];
-        Self {
-            counts: RunEnd::ALL.map(|end| count(labels(end))),
-            durations: RunEnd::ALL.map(|end| duration(labels(end))),
-        }
+        let handles = |end: &RunEnd| (*end, count(labels(*end)), duration(labels(*end)));
+        Self(ends.iter().map(handles).collect())
     }
 
     fn add(&self, end: RunEnd, took: Duration) {
-        let place = RunEnd::ALL.iter().position(|each| *each == end).unwrap_or(0);
-        self.counts[place].increment(1);
-        self.durations[place].record(took.as_secs_f64());
+        if let Some((_, count, duration)) = self.0.iter().find(|(each, ..)| *each == end) {
+            count.increment(1);
+            duration.record(took.as_secs_f64());
+        }
     }
 }
 
@@ -88,11 +93,13 @@ impl PipelineMetrics {
             hedges: Metrics::stateless(name.clone()),
             executions: Ends::new(
                 &name,
+                &RunEnd::ALL,
                 |labels| counter!("hedgerow.executions", labels),
                 |labels| histogram!("hedgerow.execution.duration", labels),
             ),
             runs: Ends::new(
                 &name,
+                &OF_WORK,
                 |labels| counter!("hedgerow.runs", labels),
                 |labels| histogram!("hedgerow.run.duration", labels),
             ),
@@ -146,6 +153,12 @@ impl Observer for PipelineMetrics {
             }
             Kind::Breaker { state, .. } => {
                 self.count("hedgerow.breaker", event, Some(("state", state)));
+                let number = (0_u8..).zip(STATES).find(|(_, each)| *each == state);
+                if let Some((number, _)) = number {
+                    let strategy = Label::new("strategy", event.strategy.to_owned());
+                    let labels = vec![named(&self.name), strategy];
+                    gauge!("hedgerow.breaker.state", labels).set(f64::from(number));
+                }
             }
             Kind::FellBack { succeeded } => {
                 let result = if succeeded { "succeeded" } else { "failed" };
@@ -182,6 +195,7 @@ fn describe() {
     describe_counter!("hedgerow.timeouts", Unit::Count, "limits that passed");
     describe_counter!("hedgerow.rejections", Unit::Count, "refusals to start, by reason");
     describe_counter!("hedgerow.breaker", Unit::Count, "changes of a breaker's state");
+    describe_gauge!("hedgerow.breaker.state", "0 closed, 1 half-open, 2 open, 3 isolated");
     describe_counter!("hedgerow.fallbacks", Unit::Count, "outcomes that were replaced");
     describe_counter!("hedgerow.cache", Unit::Count, "questions to a cache, by result");
     describe_counter!("hedgerow.chaos", Unit::Count, "trouble that was made on purpose");

@@ -444,8 +444,47 @@ async fn the_standard_pipelines_are_what_they_say() {
         lock(&seen).push(attempt.target().unwrap());
         act(ok(1, "a"))
     };
-    assert_eq!(hedging.execute(work).await, Ok("a"));
-    assert_eq!(*lock(&seen), [0]);
+    for _ in 0..100 {
+        assert_eq!(hedging.execute(work).await, Ok("a"));
+    }
+    let first = lock(&seen).iter().filter(|target| **target == 0).count();
+    assert!((1..100).contains(&first), "each target is begun at: {first}");
     let nowhere = Pipeline::standard_hedging(Vec::<&str>::new()).build().unwrap_err();
     assert_eq!(nowhere.mistakes()[0].option(), "per-target.targets");
+}
+
+#[test]
+fn names_are_told_apart() {
+    let pipeline = Pipeline::builder()
+        .timeout(ms(1))
+        .timeout(ms(2))
+        .named("timeout-2")
+        .timeout(ms(3))
+        .timeout(ms(4))
+        .named("")
+        .build()
+        .unwrap();
+    let names: Vec<_> = pipeline.strategies().iter().map(|info| &*info.name).collect();
+    assert_eq!(names, ["timeout", "timeout-2", "timeout-3", ""]);
+}
+
+#[test]
+fn a_hedge_that_waits_for_its_losers_inside_a_timeout_is_warned_of() {
+    let build = |losers| {
+        let hedge = Hedge::default().losers(losers);
+        Pipeline::builder().timeout(ms(60_000)).hedge(hedge).build().unwrap()
+    };
+    let waits = build(hedgerow::Losers::Join { grace: None });
+    assert!(waits.warnings()[0].starts_with("hedge waits for its losers"), "{waits:?}");
+    assert!(build(hedgerow::Losers::Join { grace: Some(ms(5)) }).warnings().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_nested_pipeline_cannot_raise_need_not_be_matched() {
+    let inner = Pipeline::builder().hedge(hedge(10, 1)).build().unwrap();
+    let outer = Pipeline::builder().timeout(ms(50)).pipeline(inner).build().unwrap();
+    match outer.settle(script(&Notes::new(), [never()])).await {
+        Outcome::Success(value) | Outcome::Failed(value) => panic!("{value}"),
+        Outcome::TimedOut(timed_out) => assert_eq!(timed_out.elapsed(), ms(50)),
+    }
 }

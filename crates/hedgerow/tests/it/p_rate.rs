@@ -157,11 +157,11 @@ fn impossible_rates_are_refused() {
         let options = mistakes.mistakes().iter().map(|it| it.option().to_owned());
         options.collect::<Vec<_>>().join(" ").replace("rate-limiter.", "")
     };
-    assert_eq!(mistakes(RateLimiter::per(0, ms(1))), "quantity");
+    assert_eq!(mistakes(RateLimiter::per(0, ms(1))), "permits");
     assert_eq!(mistakes(RateLimiter::per(1, Duration::ZERO)), "period");
-    assert_eq!(mistakes(RateLimiter::per(0, Duration::ZERO).burst(0)), "quantity period");
+    assert_eq!(mistakes(RateLimiter::per(0, Duration::ZERO).burst(0)), "permits period");
     assert_eq!(mistakes(RateLimiter::per(1, ms(1)).burst(0)), "burst");
-    assert_eq!(mistakes(RateLimiter::per(2, Duration::from_nanos(1))), "quantity");
+    assert_eq!(mistakes(RateLimiter::per(2, Duration::from_nanos(1))), "permits");
     assert_eq!(mistakes(RateLimiter::per(1, ms(1_000)).burst(u32::MAX)), "burst");
     let limiter = RateLimiter::per(20, ms(1_000)).burst(5).max_wait(ms(2_000));
     let text = limited(&limiter).to_string();

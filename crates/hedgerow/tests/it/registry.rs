@@ -201,6 +201,8 @@ fn mistakes_of_every_kind_have_their_places() {
     for expected in expected {
         assert!(told.iter().any(|line| line.starts_with(expected)), "{expected}\n{told:#?}");
     }
+    let row = "[all]\nstrategies = [\"circuit-breaker\"]\ncircuit-breaker = { consecutive = 3, window = \"1s\" }";
+    assert!(refused(row)[0].ends_with("it is for a failure_ratio, which is not given"));
     let told = refused(
         r#"
         [all]

@@ -196,8 +196,10 @@ impl<P: fmt::Debug, A: Acts> Layer for Hedging<P, A> {
             _ => None,
         };
         let detaches = policy.losers == Losers::Detach;
+        let joins = policy.losers == Losers::Join { grace: None };
         let budget = policy.budget.as_ref().map(address);
-        Facts { attempts: Some(1 + hedges), hedge_after, detaches, budget, ..Facts::default() }
+        let attempts = Some(1 + hedges);
+        Facts { attempts, hedge_after, detaches, joins, budget, ..Facts::default() }
     }
 }
 

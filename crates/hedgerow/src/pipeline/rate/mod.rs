@@ -24,14 +24,14 @@ use waiting::Waiting;
 ///
 /// | option | values | default |
 /// |---|---|---|
-/// | `quantity` | 1 or more, at most one a nanosecond | none |
+/// | `permits` | 1 or more, at most one a nanosecond | none |
 /// | `period` | more than zero; longer than a century is never | none |
-/// | `burst` | 1 or more; must be full again within a century | `quantity` |
+/// | `burst` | 1 or more; must be full again within a century | `permits` |
 /// | `max_wait` | a duration; zero rejects at once, [`Duration::MAX`] is without bound | zero |
 ///
-/// Permits come back one by one, each `period / quantity` (to the nanosecond, rounded up) after the
+/// Permits come back one by one, each `period / permits` (to the nanosecond, rounded up) after the
 /// one before, and `burst` of them can be saved up; at first they all are. So in any time `t` there
-/// start at most `burst + quantity * t / period`. An execution takes one permit when it starts, and
+/// start at most `burst + permits * t / period`. An execution takes one permit when it starts, and
 /// never gives it back, however it ends. Inside a hedge or a retry each attempt takes one.
 ///
 /// **Waiting.** Who waits is served in the order in which waiting began, and takes nothing before
@@ -86,14 +86,14 @@ impl Shared {
 }
 
 impl RateLimiter {
-    /// Lets `quantity` start in each `period`.
-    pub fn per(quantity: u32, period: Duration) -> Self {
-        let quota = Quota { quantity, period, burst: quantity };
+    /// Lets `permits` start in each `period`.
+    pub fn per(permits: u32, period: Duration) -> Self {
+        let quota = Quota { permits, period, burst: permits };
         let (max_wait, place) = (Duration::ZERO, Place::default());
         Self { quota, max_wait, shared: Shared::new(), place }
     }
 
-    /// How many may start at once, if there was a lull before. Default: the quantity. To be said
+    /// How many may start at once, if there was a lull before. Default: as many. To be said
     /// before the limiter is cloned or its control taken: it shares nothing with what has another.
     pub fn burst(mut self, most: u32) -> Self {
         if self.quota.burst != most {
@@ -151,15 +151,15 @@ impl Layer for RateLimiter {
     }
 
     fn settings(&self) -> String {
-        let Quota { quantity, period, burst } = self.quota;
+        let Quota { permits, period, burst } = self.quota;
         let period = format_duration(period);
-        let burst = if burst == quantity { String::new() } else { format!(", burst {burst}") };
+        let burst = if burst == permits { String::new() } else { format!(", burst {burst}") };
         let rest = match self.max_wait {
             Duration::ZERO => String::new(),
             Duration::MAX => ", the rest waits".to_owned(),
             longest => format!(", the rest waits for {}", format_duration(longest)),
         };
-        format!("{quantity} per {period}{burst}{rest}")
+        format!("{permits} per {period}{burst}{rest}")
     }
 
     fn check(&self, mistakes: &mut Vec<InvalidOption>) {

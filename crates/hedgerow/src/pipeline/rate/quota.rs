@@ -27,29 +27,29 @@ const CENTURY: u64 = 100 * 365 * 86_400 * 1_000_000_000;
 /// So many permits in a time, of which so many can be saved up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Quota {
-    pub(super) quantity: u32,
+    pub(super) permits: u32,
     pub(super) period: Duration,
     pub(super) burst: u32,
 }
 
 impl Quota {
     pub(super) fn check(&self, mistakes: &mut Vec<InvalidOption>) {
-        let Self { quantity, period, burst } = *self;
+        let Self { permits, period, burst } = *self;
         let mut mistake = |option, value, remedy: &str| {
             mistakes.push(InvalidOption::new(option, value, remedy));
         };
-        if quantity == 0 {
+        if permits == 0 {
             let remedy = "nothing could ever start; give it at least 1, or leave the limiter out";
-            mistake("quantity", quantity.to_string(), remedy);
+            mistake("permits", permits.to_string(), remedy);
         }
         if period.is_zero() {
             let remedy = "nothing is bounded; give it a time, or leave the limiter out";
             mistake("period", "0s".to_owned(), remedy);
-        } else if u128::from(quantity) > period.as_nanos() {
+        } else if u128::from(permits) > period.as_nanos() {
             let remedy = "more than one a nanosecond is no limit; leave the limiter out";
-            mistake("quantity", quantity.to_string(), remedy);
+            mistake("permits", permits.to_string(), remedy);
         }
-        if burst == 0 && quantity != 0 {
+        if burst == 0 && permits != 0 {
             let remedy = "nothing could ever start; it is 1 or more";
             mistake("burst", burst.to_string(), remedy);
         }
@@ -66,7 +66,7 @@ impl Quota {
 
     /// How far apart permits come back, in nanoseconds; `None` if none does.
     fn interval(&self) -> Option<u64> {
-        let each = self.period.as_nanos().div_ceil(u128::from(self.quantity.max(1))).max(1);
+        let each = self.period.as_nanos().div_ceil(u128::from(self.permits.max(1))).max(1);
         u64::try_from(each).ok().filter(|each| *each <= CENTURY)
     }
 }

@@ -28,7 +28,7 @@ type DelayBy = Arc<dyn Fn(&NextRetry) -> Option<Duration> + Send + Sync>;
 /// | growth | [`exponential`](Retry::exponential), [`constant`](Retry::constant), [`linear`](Retry::linear), [`decorrelated`](Retry::decorrelated), [`immediately`](Retry::immediately) | what it is made by |
 /// | `base` | the first wait | 2 s |
 /// | `factor` | how the wait grows, if it is exponential: from 1 | 2 |
-/// | `max_delay` | the longest wait | 30 s |
+/// | `max_delay` | the longest wait; not less than `base` | 30 s |
 /// | `jitter` | the share of a wait that is left to chance, 0 to 1 | 0 |
 /// | `budget` | what further tries cost | none |
 ///
@@ -177,6 +177,10 @@ impl<P> Retry<P> {
 
     /// What further tries cost: each takes one from this budget, and none starts if it refuses. Each
     /// execution that completes pays in, unless a hedge inside shares the budget and does.
+    ///
+    /// A budget by ratio starts with nothing saved up: at 5 % the first retry is granted after twenty
+    /// executions, and a single failure among them is not repeated. For rare failures leave the budget
+    /// out, or give one that has more to begin with.
     ///
     /// Shared with the hedges inside, it makes a sum of the product of tries and hedges: one attempt,
     /// and as many more as it grants (PR-68).
