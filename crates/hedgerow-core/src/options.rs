@@ -68,6 +68,9 @@ pub enum FailureStart {
 }
 
 /// Which failure is returned when every attempt has failed.
+///
+/// Of work that must not run twice it is always that of the attempt that did run, if one did: a
+/// rejection would say that nothing has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Exhausted {
     /// The primary's (T10).

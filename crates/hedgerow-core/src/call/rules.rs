@@ -144,7 +144,10 @@ impl Call {
 
     fn exhaust(&mut self, policy: &Policy, now: Moment) -> Step {
         let failed = self.roster.failed();
+        let ran = matches!(self.closed, Some((Gate::NotIdempotent, _)));
         let chosen = match policy.exhausted {
+            // A rejection would say that work never started that must not start again (T36).
+            _ if ran => failed.last(),
             Exhausted::Primary => Some(&0),
             Exhausted::First => failed.first(),
             Exhausted::Last => failed.last(),

@@ -31,7 +31,8 @@ use super::wait::Wait;
 /// | `limit` | a duration; zero is refused, [`Duration::MAX`] is never | none: it is what a timeout is |
 ///
 /// The limit counts from the end of the first poll inside it, so that an answer that comes at once
-/// costs neither a clock nor a timer. Work that blocks its thread is seen when it lets go.
+/// costs neither a clock nor a timer. Work that blocks its thread is seen when it lets go: if a retry
+/// or a hedge inside was due in the meantime as well, what that starts is dropped in the same poll.
 ///
 /// ```
 /// use std::time::Duration;

@@ -60,6 +60,16 @@ mod p_breaker;
 mod p_cache;
 /// Trouble made on purpose.
 mod p_chaos;
+/// Every two and every three strategies, one inside the other.
+mod p_compositions;
+/// Random strategies of each kind.
+mod p_compositions_draw;
+/// What attempts and callers do, at random.
+mod p_compositions_plan;
+/// Pipelines that are put together while the test runs.
+mod p_compositions_stack;
+/// Executions whose attempts keep account of themselves.
+mod p_compositions_world;
 /// The concurrency limiter.
 mod p_concurrency;
 /// The concurrency limiter, under load and with panics.

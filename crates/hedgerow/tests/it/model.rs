@@ -227,7 +227,11 @@ impl Model<'_> {
         }
         let timer = self.left() && !self.next_start().is_never();
         if self.idle() && !timer {
+            let once = !self.scenario.is_idempotent();
+            let ran = |number: &&u8| once && self.outcome(**number).1 != Scripted::Rejected;
+            let ran = self.failed.iter().find(ran);
             let chosen = match self.scenario.hedge().policy().exhausted {
+                _ if ran.is_some() => *ran.unwrap(),
                 Exhausted::Primary => 0,
                 Exhausted::First => self.failed[0],
                 Exhausted::Last => *self.failed.last().unwrap(),

@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use hedgerow::{Attempt, CancellationToken, Hedge, NextAction};
+use hedgerow::{Attempt, CancellationToken, Exhausted, Hedge, NextAction, RejectedHedge};
 use tokio::time::{sleep, timeout};
 
 use crate::h_generator::Next;
@@ -151,6 +151,23 @@ async fn t36_with_the_defaults_it_runs_exactly_once() {
         assert_ne!(call.await, Ok("b"));
         assert_eq!(notes.count("A0 starts"), 1);
         assert_eq!(notes.count("A1"), 0);
+    }
+}
+
+/// Whoever repeats the call takes a rejection for work that never started.
+#[tokio::test(start_paused = true)]
+async fn t36_a_rejection_does_not_stand_for_an_attempt_that_ran() {
+    for exhausted in [Exhausted::Primary, Exhausted::First, Exhausted::Last] {
+        for idempotent in [true, false] {
+            let hedge = strategy(50).max_hedges(2).hedge_rejections(true).exhausted(exhausted);
+            let hedge = hedge.rejected_hedge(RejectedHedge::Hedge);
+            let script = [err(10, "full"), err(10, "full"), err(10, "x")];
+            let call = hedge.call(work(&Notes::new(), script));
+            let call = call.rejection(|error| *error == "full").idempotent(idempotent);
+            let chosen = if exhausted == Exhausted::Last { "x" } else { "full" };
+            let expected = if idempotent { chosen } else { "x" };
+            assert_eq!(call.await, Err(expected), "{exhausted:?}");
+        }
     }
 }
 
