@@ -148,8 +148,8 @@ pub enum Decision {
 /// Called from the code that drives the call, in order, never concurrently for one call. It must
 /// not block. A policy without an observer makes no events.
 pub trait Observer: Send + Sync {
-    /// Something happened.
-    fn event(&self, event: &Event);
+    /// Something happened in a hedged call.
+    fn event(&self, _event: &Event) {}
 
     /// Whether every event of every call is wanted, as it happens. If not, a call that never has
     /// more than its primary may be told by [`alone`](Observer::alone) instead, which is cheaper.

@@ -83,7 +83,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     {
         let (mut answered, mut failed, mut rejected, mut timed_out) = (0, 0, 0, 0);
         for execution in phase * 500..(phase + 1) * 500 {
-            match pipeline.settle(|attempt| serve(attempt, execution, is_down)).await {
+            match pipeline.execute(|attempt| serve(attempt, execution, is_down)).settle().await {
                 Outcome::Success(_) => answered += 1,
                 Outcome::Failed(_) => failed += 1,
                 Outcome::Rejected(_) => rejected += 1,

@@ -2,17 +2,16 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 
-use hedgerow_core::text::format_duration;
 use hedgerow_core::{Both, InvalidOption, Observer};
 
 use super::custom::Custom;
 use super::dynamic::{AnyStrategy, Dynamic};
 use super::hedging::Hedging;
-use super::layer::{Described, End, Layer, Layers, Place, Then};
+use super::layer::{Described, End, Layer, Layers, Nests, Place, Then};
 use super::pipeline::{Built, Pipeline, StrategyInfo};
 use super::timeout::Timeout;
+use super::warnings::warnings;
 use crate::clock::{Clock, Time};
 use crate::hedge::Hedge;
 
@@ -100,7 +99,8 @@ impl<S> Builder<S> {
 
     /// Adds a whole pipeline. It keeps its name, and its observer and its clock if it has them;
     /// otherwise it takes those of the whole, unless it is used elsewhere, too.
-    pub fn pipeline<L: Layers>(self, pipeline: Pipeline<L>) -> Builder<(S, Pipeline<L>)> {
+    /// A boxed pipeline goes nowhere: what it has inside is work of one type; box the whole.
+    pub fn pipeline<L: Nests>(self, pipeline: Pipeline<L>) -> Builder<(S, Pipeline<L>)> {
         self.with(pipeline)
     }
 
@@ -273,45 +273,6 @@ pub(super) fn pays(strategies: &[StrategyInfo]) -> Vec<bool> {
         budget(strategy).is_none_or(|own| inside(index).all(|other| other != own))
     };
     strategies.iter().enumerate().map(pays).collect()
-}
-
-/// What is allowed and probably not meant.
-fn warnings(strategies: &[StrategyInfo]) -> Vec<String> {
-    let mut warnings = Vec::new();
-    for (index, inner) in strategies.iter().enumerate() {
-        let around = strategies[..index].iter();
-        for (outer, limit) in around.filter_map(|outer| Some((outer, outer.facts.limit?))) {
-            if let Some(after) = inner.facts.hedge_after.filter(|after| limit <= *after) {
-                warnings.push(never_hedges(outer, limit, inner, after));
-            }
-            if inner.facts.joins {
-                warnings.push(waits(outer, inner));
-            }
-        }
-    }
-    warnings
-}
-
-fn waits(outer: &StrategyInfo, inner: &StrategyInfo) -> String {
-    format!(
-        "{} waits for its losers, however long they take: {}, which is around it, may give up on an \
-         answer that is there; give the wait a grace, or drop losers",
-        inner.name, outer.name
-    )
-}
-
-fn never_hedges(
-    outer: &StrategyInfo,
-    limit: Duration,
-    inner: &StrategyInfo,
-    after: Duration,
-) -> String {
-    let (limit, after) = (format_duration(limit), format_duration(after));
-    format!(
-        "{} never starts a hedge by its delay of {after}: {} gives up after {limit}, and is around \
-         it",
-        inner.name, outer.name
-    )
 }
 
 /// All that is wrong with a pipeline: at least one mistake.

@@ -105,6 +105,28 @@ impl<F> fmt::Debug for HandleBy<F> {
     }
 }
 
+/// Handles what is handled by default, and values of which a closure says so.
+#[derive(Clone, Copy)]
+pub struct HandleValues<F>(pub(crate) F);
+
+impl<T, E, F> Classify<T, E> for HandleValues<F>
+where
+    F: Fn(&T) -> bool,
+{
+    fn handle(&self, outcome: &PipelineResult<T, E>) -> bool {
+        match outcome {
+            Ok(value) => (self.0)(value),
+            Err(_) => Defaults.handle(outcome),
+        }
+    }
+}
+
+impl<F> fmt::Debug for HandleValues<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("HandleValues")
+    }
+}
+
 /// A strategy's own [`Classify`].
 #[derive(Clone, Copy)]
 pub struct Own<C>(pub(crate) C);

@@ -9,7 +9,7 @@ use super::custom::CustomRun;
 use super::executing::{Launch, executing};
 use super::execution::Terms;
 use super::hedging::{BoxRun, Hedging};
-use super::layer::{Described, End, Layer, Layers, Place};
+use super::layer::{Described, End, Layer, Layers, Nests, Place};
 use super::leaf::Leaf;
 use super::next::{Innermost, Next, Rest, Strategy};
 use super::outcome::{Everything, Raises};
@@ -88,6 +88,8 @@ impl Layers for Dynamic {
         self.end.attach(place);
     }
 }
+
+impl Nests for Dynamic {}
 
 impl<'p, W> Next for Rest<'p, Dynamic, W>
 where

@@ -138,15 +138,17 @@ impl<N: Next> Executing<'_, N> {
         this.stage.set(Stage::Running { run });
     }
 
-    /// What runs inside has ended, or was dropped.
+    /// Drops what runs inside: the tokens fire before what they belong to is dropped, and what comes
+    /// of it is told before the execution is said to be over.
     fn end(self: Pin<&mut Self>, outcome: &PipelineResult<N::Value, N::Error>) {
-        let this = self.project();
+        let mut this = self.project();
         if let Some(mut watch) = this.watch.take() {
             if !matches!(outcome, Err(PipelineError::Cancelled)) {
                 watch.inside = None; // the winner's token stays as it is
             }
             drop(watch);
         }
+        this.stage.set(Stage::Over);
         if let Some(told) = this.told.take() {
             told.ended(end_of(outcome));
         }
@@ -219,9 +221,7 @@ impl<N: Next> Future for Executing<'_, N> {
                 Err(PipelineError::Cancelled)
             }
         };
-        // The tokens fire before what they belong to is dropped.
-        self.as_mut().end(&outcome);
-        self.project().stage.set(Stage::Over);
+        self.end(&outcome);
         Poll::Ready(outcome)
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
-use super::classify::{HandleBy, PipelineResult};
+use super::classify::{HandleBy, HandleValues, PipelineResult};
 use super::executing::{Launch, Settling};
 use super::leaf::Leaf;
 use super::outcome::MayCancel;
@@ -124,10 +124,8 @@ impl<'p, L, F, C, X> Execution<'p, L, F, C, X> {
 }
 
 impl<'p, L: Launch<'p, F, C>, F, C, X> Execution<'p, L, F, C, X> {
-    /// Which outcomes are failures, for every strategy that was not told otherwise; see
-    /// [`Classify::handle`](super::Classify::handle). It takes the place of all defaults: a closure
-    /// that handles every error also handles rejections, so that a retry repeats what an open breaker
-    /// refused.
+    /// Which values are failures, beside the errors that are anyway: for every strategy that was not
+    /// told otherwise.
     ///
     /// ```
     /// use hedgerow::Hedge;
@@ -139,11 +137,22 @@ impl<'p, L: Launch<'p, F, C>, F, C, X> Execution<'p, L, F, C, X> {
     ///     .execute(|attempt| async move {
     ///         Ok::<_, String>(if attempt.number() == 0 { 503 } else { 200 })
     ///     })
-    ///     .handle(|outcome| !matches!(outcome, Ok(status) if *status < 500))
+    ///     .handle_values(|status| *status >= 500)
     ///     .await;
     /// assert_eq!(status, Ok(200));
     /// # }
     /// ```
+    pub fn handle_values<H>(self, handle: H) -> Execution<'p, L, F, HandleValues<H>, X>
+    where
+        H: Fn(&L::Value) -> bool,
+    {
+        self.classify(HandleValues(handle))
+    }
+
+    /// Which outcomes are failures, for every strategy that was not told otherwise; see
+    /// [`Classify::handle`](super::Classify::handle). It takes the place of all defaults: a closure
+    /// that handles every error also handles rejections, so that a retry repeats what an open breaker
+    /// refused. [`handle_values`](Execution::handle_values) keeps them.
     pub fn handle<H>(self, handle: H) -> Execution<'p, L, F, HandleBy<H>, X>
     where
         H: Fn(&PipelineResult<L::Value, L::Error>) -> bool,

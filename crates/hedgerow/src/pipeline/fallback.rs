@@ -12,7 +12,7 @@ use super::builder::Builder;
 use super::classify::{Classify, HandleBy, Own, PipelineResult, Predicate};
 use super::context::Context;
 use super::error::{FallbackFailed, PipelineError};
-use super::layer::{Layer, Place};
+use super::layer::{Facts, Layer, Place};
 use super::next::{Next, Strategy};
 use super::outcome::{MayFallShort, Raises};
 
@@ -48,6 +48,8 @@ pub struct Fallback<R, P = Unanswered, H = ()> {
     replacement: R,
     predicate: P,
     hook: H,
+    /// Whether it replaces whatever fails, as nobody has said otherwise.
+    replaces: bool,
     place: Place,
 }
 
@@ -86,7 +88,8 @@ impl<F> Fallback<MadeBy<F>> {
 
 impl<R> Fallback<R> {
     fn new(replacement: R) -> Self {
-        Self { replacement, predicate: Unanswered, hook: (), place: Place::default() }
+        let place = Place::default();
+        Self { replacement, predicate: Unanswered, hook: (), replaces: true, place }
     }
 }
 
@@ -105,8 +108,8 @@ impl<R, P, H> Fallback<R, P, H> {
     }
 
     fn predicate<Q>(self, predicate: Q) -> Fallback<R, Q, H> {
-        let Self { replacement, predicate: _, hook, place } = self;
-        Fallback { replacement, predicate, hook, place }
+        let Self { replacement, predicate: _, hook, replaces: _, place } = self;
+        Fallback { replacement, predicate, hook, replaces: false, place }
     }
 
     /// Tells what failed before it is replaced. A panic reaches the caller.
@@ -114,8 +117,8 @@ impl<R, P, H> Fallback<R, P, H> {
     where
         G: Fn(&PipelineResult<T, E>),
     {
-        let Self { replacement, predicate, hook: _, place } = self;
-        Fallback { replacement, predicate, hook: OnFallback(hook), place }
+        let Self { replacement, predicate, hook: _, replaces, place } = self;
+        Fallback { replacement, predicate, hook: OnFallback(hook), replaces, place }
     }
 }
 
@@ -221,6 +224,10 @@ impl<R: FallsShort, P, H> Layer for Fallback<R, P, H> {
 
     fn attach(&mut self, place: Place) {
         self.place = place;
+    }
+
+    fn facts(&self) -> Facts {
+        Facts { replaces: self.replaces, ..Facts::default() }
     }
 }
 

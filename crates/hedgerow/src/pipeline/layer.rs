@@ -50,6 +50,10 @@ pub struct Facts {
     pub limit: Option<Duration>,
     /// When it hedges first, if that is fixed.
     pub hedge_after: Option<Duration>,
+    /// How long it waits, at least, before it first runs what is inside again.
+    pub retry_after: Option<Duration>,
+    /// Whether it hides from others that what is inside failed.
+    pub replaces: bool,
     /// Whether what it drops runs on.
     pub detaches: bool,
     /// Whether it waits for losers, however long that takes.
@@ -66,6 +70,8 @@ impl Default for Facts {
             attempts: Some(1),
             limit: None,
             hedge_after: None,
+            retry_after: None,
+            replaces: false,
             detaches: false,
             joins: false,
             spreads: false,
@@ -182,6 +188,18 @@ pub trait Layers {
     /// Tells each where it is.
     fn attach(&mut self, place: &mut dyn FnMut(&'static str) -> Place);
 }
+
+/// [`Layers`] that can be inside a pipeline, whatever its work is: all but boxed ones.
+#[diagnostic::on_unimplemented(
+    message = "a boxed pipeline cannot be inside another one",
+    note = "what is in a `BoxPipeline` runs work of one type: put the pipeline in as it was before \
+            `boxed()`, and box the whole"
+)]
+pub trait Nests: Layers {}
+
+impl Nests for End {}
+
+impl<S: Layer, L: Layers> Nests for Then<S, L> {}
 
 impl Layers for End {
     type Raises<I: Raises> = I;

@@ -21,7 +21,7 @@
 //!
 //! let found = pipeline.execute(|attempt| search(attempt, &query)).await?;
 //!
-//! match pipeline.settle(|attempt| search(attempt, &query)).await {
+//! match pipeline.execute(|attempt| search(attempt, &query)).settle().await {
 //!     Outcome::Success(found) => println!("{found} found"),
 //!     Outcome::Failed(error) => println!("the search failed: {error}"),
 //!     Outcome::TimedOut(timed_out) => println!("{timed_out}"),
@@ -96,6 +96,7 @@ mod target;
 mod threads;
 mod timeout;
 mod wait;
+mod warnings;
 
 pub use hedgerow_core::breaker::BreakerState;
 
@@ -134,7 +135,7 @@ pub mod parts {
     pub use super::chaos::{
         Behaviour, ChaosRun, Delayed, Fault, Latency, Preceding, Replaced, Trouble,
     };
-    pub use super::classify::{HandleBy, Inherit, Own, Predicate};
+    pub use super::classify::{HandleBy, HandleValues, Inherit, Own, Predicate};
     pub use super::concurrency::ConcurrencyRun;
     pub use super::custom::{Custom, CustomRun};
     pub use super::dynamic::Dynamic;
@@ -145,7 +146,7 @@ pub mod parts {
         Unanswered,
     };
     pub use super::hedging::{ActBy, Actions, Acts, Attempts, HedgeRules, HedgeRun, Repeat};
-    pub use super::layer::{Described, Layer, Layers, Place};
+    pub use super::layer::{Described, Layer, Layers, Nests, Place};
     pub use super::leaf::{Inner, Leaf, WorkRun};
     pub use super::next::{Innermost, Rest, Strategy};
     pub use super::outcome::{

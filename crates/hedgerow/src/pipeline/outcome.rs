@@ -19,7 +19,7 @@ use crate::failure::Cancelled;
 ///
 /// # #[tokio::main(flavor = "current_thread")] async fn main() {
 /// let pipeline = Pipeline::builder().timeout(Duration::from_secs(2)).build().unwrap();
-/// match pipeline.settle(|_| async { Ok::<_, String>(42) }).await {
+/// match pipeline.execute(|_| async { Ok::<_, String>(42) }).settle().await {
 ///     Outcome::Success(answer) => assert_eq!(answer, 42),
 ///     Outcome::Failed(error) => panic!("{error}"),
 ///     Outcome::TimedOut(timed_out) => panic!("{timed_out}"),

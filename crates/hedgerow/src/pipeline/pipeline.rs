@@ -5,9 +5,8 @@ use std::sync::Arc;
 
 use super::builder::{Builder, pays};
 use super::context::Context;
-use super::executing::{Launch, Settling};
 use super::execution::Execution;
-use super::layer::{Facts, Layer, Layers, Place};
+use super::layer::{Facts, Layer, Layers, Nests, Place};
 use super::leaf::Inner;
 use super::next::{Next, Rest, Strategy};
 use super::outcome::{Nothing, Raises};
@@ -154,19 +153,6 @@ impl<L: Layers> Pipeline<L> {
     {
         Execution::new(self, work)
     }
-
-    /// The same, for an outcome to match on: short for `execute(work).settle()`.
-    pub fn settle<'p, F, Fut>(
-        &'p self,
-        work: F,
-    ) -> Settling<<L as Launch<'p, F, Defaults>>::Future, L::Raises<Nothing>>
-    where
-        F: Fn(Attempt) -> Fut + Clone,
-        Fut: Work,
-        L: Launch<'p, F, Defaults>,
-    {
-        self.execute(work).settle()
-    }
 }
 
 impl<L> Clone for Pipeline<L> {
@@ -197,7 +183,7 @@ impl<L> fmt::Debug for Pipeline<L> {
 }
 
 /// A pipeline in another one: what is inside it there runs in the place of its work.
-impl<L: Layers> Layer for Pipeline<L> {
+impl<L: Nests> Layer for Pipeline<L> {
     type Raises<I: Raises> = L::Raises<I>;
 
     fn kind(&self) -> &'static str {
@@ -213,8 +199,19 @@ impl<L: Layers> Layer for Pipeline<L> {
     }
 
     fn facts(&self) -> Facts {
-        let spreads = self.strategies().iter().any(|strategy| strategy.facts.spreads);
-        Facts { attempts: self.max_attempts(), spreads, ..Facts::default() }
+        let inside = || self.strategies().iter().map(|strategy| strategy.facts);
+        // A limit inside a retry or a hedge is that of one try.
+        let whole = inside().take_while(|facts| facts.attempts == Some(1));
+        Facts {
+            attempts: self.max_attempts(),
+            limit: whole.filter_map(|facts| facts.limit).min(),
+            hedge_after: inside().find_map(|facts| facts.hedge_after),
+            retry_after: inside().find_map(|facts| facts.retry_after),
+            replaces: inside().any(|facts| facts.replaces),
+            joins: inside().any(|facts| facts.joins),
+            spreads: inside().any(|facts| facts.spreads),
+            ..Facts::default()
+        }
     }
 }
 

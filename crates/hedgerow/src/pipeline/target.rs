@@ -6,7 +6,7 @@ use std::sync::Arc;
 use hedgerow_core::InvalidOption;
 
 use super::context::Context;
-use super::layer::{Facts, Layer, Layers, Place};
+use super::layer::{Facts, Layer, Nests, Place};
 use super::leaf::Inner;
 use super::next::{Next, Rest, Strategy};
 use super::outcome::Raises;
@@ -105,7 +105,7 @@ impl<L> fmt::Debug for PerTarget<L> {
     }
 }
 
-impl<L: Layers> Layer for PerTarget<L> {
+impl<L: Nests> Layer for PerTarget<L> {
     type Raises<I: Raises> = L::Raises<I>;
 
     fn kind(&self) -> &'static str {

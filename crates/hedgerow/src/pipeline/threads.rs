@@ -13,7 +13,7 @@ use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use super::builder::{Builder, InvalidPipeline, Nest};
-use super::classify::{Classify, HandleBy, PipelineResult};
+use super::classify::{Classify, HandleBy, HandleValues, PipelineResult};
 use super::context::Context;
 use super::error::{PipelineError, Rejected};
 use super::executing::Launch;
@@ -82,6 +82,12 @@ impl<L> Clone for BlockingPipeline<L> {
     }
 }
 
+impl<L> fmt::Display for BlockingPipeline<L> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.pipeline.fmt(f)
+    }
+}
+
 impl<L: Layers> BlockingPipeline<L> {
     /// Runs attempts on these threads instead of new ones; see [`Threads`].
     #[must_use]
@@ -94,7 +100,8 @@ impl<L: Layers> BlockingPipeline<L> {
         &self.pipeline
     }
 
-    /// Runs work through the pipeline, and blocks until it is over.
+    /// Runs work through the pipeline, and blocks until it is over. What an attempt uses may be in
+    /// use after that, so the closure owns it: an `Arc`, a pool.
     ///
     /// # Errors
     ///
@@ -174,6 +181,14 @@ impl<'p, L: Launch<'p, F, C>, F, C, X> BlockingExecution<'p, L, F, C, X> {
         H: Fn(&PipelineResult<L::Value, L::Error>) -> bool,
     {
         BlockingExecution(self.0.handle(handle))
+    }
+
+    /// See [`Execution::handle_values`].
+    pub fn handle_values<H>(self, handle: H) -> BlockingExecution<'p, L, F, HandleValues<H>, X>
+    where
+        H: Fn(&L::Value) -> bool,
+    {
+        BlockingExecution(self.0.handle_values(handle))
     }
 
     /// Runs it, and blocks until it is over.

@@ -13,6 +13,7 @@
 //! are, and what can be said of each.
 
 mod config;
+mod live;
 mod strategies;
 
 use std::collections::BTreeMap;
@@ -21,6 +22,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
 
 use config::Entry;
 pub use config::{PipelineConfig, PipelinesConfig};
+pub use live::Live;
 
 use crate::pipeline::parts::Dynamic;
 use crate::pipeline::{Builder, Pipeline};
@@ -81,6 +83,13 @@ impl Registry {
     /// The pipeline of this name, as it is now.
     pub fn get(&self, name: &str) -> Option<ConfiguredPipeline> {
         self.read().get(name).map(|entry| entry.pipeline.clone())
+    }
+
+    /// The pipeline of this name, to be put into another one, which then always has what is in force:
+    /// code that goes around strategies from a file.
+    pub fn live(&self, name: &str) -> Option<Live> {
+        let pipeline = self.get(name)?;
+        Some(Live::new(self.clone(), pipeline))
     }
 
     /// The names, in alphabetical order.

@@ -50,7 +50,7 @@ async fn pr_28_a_fallback_keeps_the_cause() {
     let PipelineError::FallbackFailed(failed) = &both else { panic!("{both:?}") };
     assert_eq!((failed.error, &failed.cause), ("y", &PipelineError::Failed("z")));
     assert_eq!(both.to_string(), "y (the fallback, after: z)");
-    match pipeline.settle(|_| act(err(0, "z"))).await {
+    match pipeline.execute(|_| act(err(0, "z"))).settle().await {
         Outcome::Success(value) | Outcome::Failed(value) => panic!("{value}"),
         Outcome::FallbackFailed(failed) => assert_eq!(failed.cause.failed(), Some(&"z")),
     }

@@ -38,7 +38,7 @@ async fn an_empty_pipeline_only_runs_the_work() {
     assert_eq!(pipeline.execute(script(&notes, [ok(10, "a")])).await, Ok("a"));
     assert_eq!(pipeline.max_attempts(), Some(1));
     assert_eq!(pipeline.to_string(), "pipeline: work");
-    match pipeline.settle(script(&notes, [err(10, "x")])).await {
+    match pipeline.execute(script(&notes, [err(10, "x")])).settle().await {
         Outcome::Success(value) => panic!("{value}"),
         Outcome::Failed(error) => assert_eq!(error, "x"),
     }
@@ -149,7 +149,7 @@ async fn t49_only_what_can_happen_has_to_be_matched() {
     };
     assert_eq!(said, "timeout: no answer within 10ms (gave up after 10ms)");
     let widened: Outcome<&str, &str> =
-        pipeline.settle(script(&Notes::new(), [ok(0, "a")])).await.widen();
+        pipeline.execute(script(&Notes::new(), [ok(0, "a")])).settle().await.widen();
     assert!(widened.is_success());
     assert_eq!(widened.into_result(), Ok("a"));
 }
@@ -483,7 +483,7 @@ fn a_hedge_that_waits_for_its_losers_inside_a_timeout_is_warned_of() {
 async fn what_a_nested_pipeline_cannot_raise_need_not_be_matched() {
     let inner = Pipeline::builder().hedge(hedge(10, 1)).build().unwrap();
     let outer = Pipeline::builder().timeout(ms(50)).pipeline(inner).build().unwrap();
-    match outer.settle(script(&Notes::new(), [never()])).await {
+    match outer.execute(script(&Notes::new(), [never()])).settle().await {
         Outcome::Success(value) | Outcome::Failed(value) => panic!("{value}"),
         Outcome::TimedOut(timed_out) => assert_eq!(timed_out.elapsed(), ms(50)),
     }

@@ -293,7 +293,10 @@ impl<P: fmt::Debug> Layer for Retry<P> {
     fn facts(&self) -> Facts {
         let attempts = self.max_retries.map(|retries| 1 + u64::from(retries));
         let budget = self.budget.as_ref().map(address);
-        Facts { attempts, budget, ..Facts::default() }
+        let waits = attempts != Some(1) && self.delay_with.is_none();
+        let drawn = if self.backoff.growth == Growth::Decorrelated { 0.0 } else { 1.0 };
+        let retry_after = waits.then(|| self.backoff.delay(1, None, drawn));
+        Facts { attempts, budget, retry_after, ..Facts::default() }
     }
 }
 
