@@ -13,7 +13,7 @@ use super::execution::Terms;
 use super::hedging::BoxRun;
 use super::layer::{Described, Layers, Place};
 use super::leaf::{Leaf, WorkRun};
-use super::next::{Innermost, Next, Rest};
+use super::next::{Around, Innermost, Outcomes};
 use super::outcome::{Everything, Raises};
 use super::pipeline::{Built, Pipeline};
 use crate::attempt::Attempt;
@@ -50,7 +50,7 @@ impl<L: Layers + Send + Sync + 'static> Pipeline<L> {
     /// shares all state with this one.
     pub fn boxed<T, E>(&self) -> BoxPipeline<T, E>
     where
-        for<'p> Rest<'p, L, ErasedLeaf<'p, T, E>>: Next<Value = T, Error = E, Run: Send>,
+        L: for<'p> Around<'p, ErasedLeaf<'p, T, E>, Run: Send>,
         T: 'static,
         E: 'static,
     {
@@ -81,7 +81,7 @@ trait Erased<T, E>: Send + Sync {
 impl<L, T, E> Erased<T, E> for Pipeline<L>
 where
     L: Send + Sync,
-    for<'p> Rest<'p, L, ErasedLeaf<'p, T, E>>: Next<Value = T, Error = E, Run: Send>,
+    L: for<'p> Around<'p, ErasedLeaf<'p, T, E>, Run: Send>,
     T: 'static,
     E: 'static,
 {
@@ -108,11 +108,18 @@ impl<T, E> fmt::Debug for ErasedWork<'_, T, E> {
     }
 }
 
-impl<'p, T, E> Innermost<'p> for ErasedLeaf<'p, T, E> {
+impl<'w, T, E> Outcomes for ErasedLeaf<'w, T, E> {
     type Value = T;
     type Error = E;
+    type Classifier = ErasedClassifier<'w, T, E>;
+
+    fn classifier(&self) -> &Self::Classifier {
+        &self.classifier
+    }
+}
+
+impl<'p, T, E> Innermost<'p> for ErasedLeaf<'p, T, E> {
     type Run = WorkRun<'p, BoxWork<'p, T, E>>;
-    type Classifier = ErasedClassifier<'p, T, E>;
 
     const FORKS: bool = false;
 
@@ -122,10 +129,6 @@ impl<'p, T, E> Innermost<'p> for ErasedLeaf<'p, T, E> {
 
     fn attempts(_: &Self::Run) -> u32 {
         1
-    }
-
-    fn classifier(&self) -> &Self::Classifier {
-        &self.classifier
     }
 }
 

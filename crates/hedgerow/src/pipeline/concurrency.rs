@@ -175,6 +175,8 @@ impl Layer for ConcurrencyLimiter {
 impl<'p, N: Next> Strategy<N> for &'p ConcurrencyLimiter {
     type Run = ConcurrencyRun<'p, N>;
 
+    const FORKS: bool = N::FORKS;
+
     #[inline]
     fn run(self, next: N, cx: Context) -> Self::Run {
         match self.line.try_enter() {

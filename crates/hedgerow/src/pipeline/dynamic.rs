@@ -11,7 +11,7 @@ use super::execution::Terms;
 use super::hedging::{BoxRun, Hedging};
 use super::layer::{Described, End, Layer, Layers, Nests, Place};
 use super::leaf::Leaf;
-use super::next::{Innermost, Next, Rest, Strategy};
+use super::next::{Around, Innermost, Next, Outcomes, Strategy};
 use super::outcome::{Everything, Raises};
 use super::pipeline::Pipeline;
 use super::rate::RateLimiter;
@@ -91,35 +91,28 @@ impl Layers for Dynamic {
 
 impl Nests for Dynamic {}
 
-impl<'p, W> Next for Rest<'p, Dynamic, W>
+impl<'p, W> Around<'p, W> for Dynamic
 where
     W: Innermost<'p, Value: Send, Error: Send, Run: Send, Classifier: Send + Sync>
         + Send
         + Sync
         + 'p,
 {
-    type Value = W::Value;
-    type Error = W::Error;
     type Run = CustomRun<BoxRun<'p, W::Value, W::Error>>;
-    type Classifier = W::Classifier;
 
     const FORKS: bool = true;
 
-    fn run(&self, cx: Context) -> Self::Run {
-        self.clone().run_once(cx)
+    fn run(&'p self, work: &W, cx: Context) -> Self::Run {
+        self.run_once(work.clone(), cx)
     }
 
-    fn run_once(self, cx: Context) -> Self::Run {
-        let Self { layers: Dynamic { strategies, end, .. }, work } = self;
+    fn run_once(&'p self, work: W, cx: Context) -> Self::Run {
+        let Self { strategies, end } = self;
         CustomRun::counted(cx, |cx| Remaining { strategies, place: &end.0, work }.run_once(cx))
     }
 
     fn attempts(run: &Self::Run) -> u32 {
         run.attempts()
-    }
-
-    fn classifier(&self) -> &Self::Classifier {
-        self.work.classifier()
     }
 }
 
@@ -147,6 +140,16 @@ struct Remaining<'p, W> {
     work: W,
 }
 
+impl<W: Outcomes> Outcomes for Remaining<'_, W> {
+    type Value = W::Value;
+    type Error = W::Error;
+    type Classifier = W::Classifier;
+
+    fn classifier(&self) -> &Self::Classifier {
+        self.work.classifier()
+    }
+}
+
 impl<'p, W> Next for Remaining<'p, W>
 where
     W: Innermost<'p, Value: Send, Error: Send, Run: Send, Classifier: Send + Sync>
@@ -154,10 +157,7 @@ where
         + Sync
         + 'p,
 {
-    type Value = W::Value;
-    type Error = W::Error;
     type Run = BoxRun<'p, W::Value, W::Error>;
-    type Classifier = W::Classifier;
 
     const FORKS: bool = true;
 
@@ -177,9 +177,5 @@ where
     /// Asked by nobody: attempts are counted together.
     fn attempts(_: &Self::Run) -> u32 {
         1
-    }
-
-    fn classifier(&self) -> &Self::Classifier {
-        self.work.classifier()
     }
 }

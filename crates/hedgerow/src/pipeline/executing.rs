@@ -16,7 +16,7 @@ use super::error::PipelineError;
 use super::execution::{Asked, Terms};
 use super::layer::{End, Place, Then};
 use super::leaf::{Leaf, Told, end_of};
-use super::next::{Next, Rest};
+use super::next::{Around, Innermost, Next, Outcomes, Rest};
 use super::outcome::{Outcome, Raises};
 use super::pipeline::Pipeline;
 use crate::attempt::Shared;
@@ -36,10 +36,11 @@ pub trait Launch<'p, F, C>: Sized {
 
 impl<'p, F, C> Launch<'p, F, C> for End
 where
-    Rest<'p, Self, Leaf<F, C>>: Next,
+    Leaf<F, C>: Innermost<'p>,
+    Self: Around<'p, Leaf<F, C>>,
 {
-    type Value = <Rest<'p, Self, Leaf<F, C>> as Next>::Value;
-    type Error = <Rest<'p, Self, Leaf<F, C>> as Next>::Error;
+    type Value = <Leaf<F, C> as Outcomes>::Value;
+    type Error = <Leaf<F, C> as Outcomes>::Error;
     type Future = Executing<'p, Rest<'p, Self, Leaf<F, C>>>;
 
     #[inline]
@@ -50,10 +51,11 @@ where
 
 impl<'p, S: 'p, I: 'p, F, C> Launch<'p, F, C> for Then<S, I>
 where
-    Rest<'p, Self, Leaf<F, C>>: Next,
+    Leaf<F, C>: Innermost<'p>,
+    Self: Around<'p, Leaf<F, C>>,
 {
-    type Value = <Rest<'p, Self, Leaf<F, C>> as Next>::Value;
-    type Error = <Rest<'p, Self, Leaf<F, C>> as Next>::Error;
+    type Value = <Leaf<F, C> as Outcomes>::Value;
+    type Error = <Leaf<F, C> as Outcomes>::Error;
     type Future = Executing<'p, Rest<'p, Self, Leaf<F, C>>>;
 
     #[inline]
@@ -112,7 +114,8 @@ pub(crate) fn executing<'p, L, W>(
     mut terms: Terms,
 ) -> Executing<'p, Rest<'p, L, W>>
 where
-    Rest<'p, L, W>: Next,
+    L: Around<'p, W>,
+    W: Innermost<'p>,
 {
     let next = Rest { layers: pipeline.layers(), work };
     terms.asked = terms.asked.filter(|asked| asked.is_shared());

@@ -256,6 +256,8 @@ where
 {
     type Run = FallbackRun<'p, N, R, P, H>;
 
+    const FORKS: bool = N::FORKS;
+
     fn run(self, next: N, cx: Context) -> Self::Run {
         let told = self.place.is_told().then(|| Box::new(cx.clone()));
         let classifier = next.classifier().clone();

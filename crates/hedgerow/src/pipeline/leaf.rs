@@ -13,7 +13,7 @@ use super::classify::{Classify, PipelineResult};
 use super::context::Context;
 use super::error::PipelineError;
 use super::layer::Place;
-use super::next::{Innermost, Next};
+use super::next::{Innermost, Next, Outcomes};
 use crate::attempt::Attempt;
 use crate::drive::Work;
 
@@ -30,16 +30,28 @@ impl<F, C: fmt::Debug> fmt::Debug for Leaf<F, C> {
     }
 }
 
+impl<F, C, Fut> Outcomes for Leaf<F, C>
+where
+    F: Fn(Attempt) -> Fut,
+    Fut: Work,
+    C: Classify<Fut::Value, Fut::Error> + Clone,
+{
+    type Value = Fut::Value;
+    type Error = Fut::Error;
+    type Classifier = C;
+
+    fn classifier(&self) -> &C {
+        &self.classifier
+    }
+}
+
 impl<'p, F, C, Fut> Innermost<'p> for Leaf<F, C>
 where
     F: Fn(Attempt) -> Fut + Clone,
     Fut: Work,
     C: Classify<Fut::Value, Fut::Error> + Clone,
 {
-    type Value = Fut::Value;
-    type Error = Fut::Error;
     type Run = WorkRun<'p, Fut>;
-    type Classifier = C;
 
     const FORKS: bool = false;
 
@@ -51,10 +63,6 @@ where
 
     fn attempts(_: &Self::Run) -> u32 {
         1
-    }
-
-    fn classifier(&self) -> &C {
-        &self.classifier
     }
 }
 
@@ -179,11 +187,18 @@ impl Drop for Told<'_> {
 #[derive(Debug, Clone)]
 pub struct Inner<N>(pub(crate) N);
 
-impl<'p, N: Next> Innermost<'p> for Inner<N> {
+impl<N: Outcomes> Outcomes for Inner<N> {
     type Value = N::Value;
     type Error = N::Error;
-    type Run = N::Run;
     type Classifier = N::Classifier;
+
+    fn classifier(&self) -> &Self::Classifier {
+        self.0.classifier()
+    }
+}
+
+impl<'p, N: Next> Innermost<'p> for Inner<N> {
+    type Run = N::Run;
 
     const FORKS: bool = N::FORKS;
 
@@ -197,9 +212,5 @@ impl<'p, N: Next> Innermost<'p> for Inner<N> {
 
     fn attempts(run: &Self::Run) -> u32 {
         N::attempts(run)
-    }
-
-    fn classifier(&self) -> &Self::Classifier {
-        self.0.classifier()
     }
 }

@@ -148,7 +148,7 @@ pub mod parts {
     pub use super::hedging::{ActBy, Actions, Acts, Attempts, HedgeRules, HedgeRun, Repeat};
     pub use super::layer::{Described, Layer, Layers, Nests, Place};
     pub use super::leaf::{Inner, Leaf, WorkRun};
-    pub use super::next::{Innermost, Rest, Strategy};
+    pub use super::next::{Around, Innermost, Outcomes, Rest, Strategy};
     pub use super::outcome::{
         Everything, MayCancel, MayFallShort, MayReject, MayTimeOut, Never, Nothing, Raised, Raises,
     };

@@ -10,12 +10,12 @@ use super::layer::{End, Place, Then};
 ///
 /// Implemented for references: `impl<'p, N: Next> Strategy<N> for &'p Mine`. The future may borrow
 /// the strategy, which outlives every execution.
-pub trait Strategy<N: Next> {
+pub trait Strategy<N: Outcomes> {
     /// The future of one run.
     type Run: Future<Output = PipelineResult<N::Value, N::Error>>;
 
     /// Whether one run may begin more than one attempt at the same time as another, or after it.
-    const FORKS: bool = N::FORKS;
+    const FORKS: bool;
 
     /// Begins a run. Called from within a poll, so what can be decided at once may be.
     fn run(self, next: N, cx: Context) -> Self::Run;
@@ -25,19 +25,29 @@ pub trait Strategy<N: Next> {
     fn attempts(run: &Self::Run) -> u32;
 }
 
-/// What is inside a strategy: the rest of the pipeline around the work. A strategy runs it once,
-/// many times, or not at all.
+/// What outcomes there are of work, and of whatever is around it, and what they mean.
 ///
-/// Cloning clones what the work's closure captured: closures that capture references cost nothing.
-pub trait Next: Clone {
+/// Apart from [`Next`] and [`Innermost`], which run it: so the compiler knows the types of any layer
+/// without a look at those inside it.
+pub trait Outcomes {
     /// The work's value.
     type Value;
     /// The work's error.
     type Error;
-    /// The future of one run.
-    type Run: Future<Output = PipelineResult<Self::Value, Self::Error>>;
     /// What outcomes mean in this execution.
     type Classifier: Classify<Self::Value, Self::Error> + Clone;
+
+    /// What outcomes mean in this execution.
+    fn classifier(&self) -> &Self::Classifier;
+}
+
+/// What is inside a strategy: the rest of the pipeline around the work. A strategy runs it once,
+/// many times, or not at all.
+///
+/// Cloning clones what the work's closure captured: closures that capture references cost nothing.
+pub trait Next: Outcomes + Clone {
+    /// The future of one run.
+    type Run: Future<Output = PipelineResult<Self::Value, Self::Error>>;
 
     /// Whether one run may begin more than one attempt.
     const FORKS: bool;
@@ -52,9 +62,6 @@ pub trait Next: Clone {
 
     /// See [`Strategy::attempts`].
     fn attempts(run: &Self::Run) -> u32;
-
-    /// What outcomes mean in this execution.
-    fn classifier(&self) -> &Self::Classifier;
 }
 
 /// The layers from here on inwards, around the work.
@@ -71,15 +78,9 @@ impl<L, W: Clone> Clone for Rest<'_, L, W> {
 }
 
 /// What is innermost: the work, or what is around a pipeline inside another.
-pub trait Innermost<'p>: Clone {
-    /// See [`Next::Value`].
-    type Value;
-    /// See [`Next::Error`].
-    type Error;
+pub trait Innermost<'p>: Outcomes + Clone {
     /// See [`Next::Run`].
     type Run: Future<Output = PipelineResult<Self::Value, Self::Error>>;
-    /// See [`Next::Classifier`].
-    type Classifier: Classify<Self::Value, Self::Error> + Clone;
 
     /// See [`Next::FORKS`].
     const FORKS: bool;
@@ -94,72 +95,105 @@ pub trait Innermost<'p>: Clone {
 
     /// See [`Strategy::attempts`].
     fn attempts(run: &Self::Run) -> u32;
-
-    /// See [`Next::classifier`].
-    fn classifier(&self) -> &Self::Classifier;
 }
 
-impl<'p, W: Innermost<'p>> Next for Rest<'p, End, W> {
+impl<L, W: Outcomes> Outcomes for Rest<'_, L, W> {
     type Value = W::Value;
     type Error = W::Error;
-    type Run = W::Run;
     type Classifier = W::Classifier;
+
+    fn classifier(&self) -> &Self::Classifier {
+        self.work.classifier()
+    }
+}
+
+/// Layers, as they run around work.
+pub trait Around<'p, W: Outcomes> {
+    /// See [`Next::Run`].
+    type Run: Future<Output = PipelineResult<W::Value, W::Error>>;
+
+    /// See [`Next::FORKS`].
+    const FORKS: bool;
+
+    /// See [`Next::run`].
+    fn run(&'p self, work: &W, cx: Context) -> Self::Run;
+
+    /// See [`Next::run_once`].
+    fn run_once(&'p self, work: W, cx: Context) -> Self::Run;
+
+    /// See [`Strategy::attempts`].
+    fn attempts(run: &Self::Run) -> u32;
+}
+
+impl<'p, L: Around<'p, W>, W: Outcomes + Clone> Next for Rest<'p, L, W> {
+    type Run = L::Run;
+
+    const FORKS: bool = L::FORKS;
+
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "built in place, or copied at each layer")]
+    fn run(&self, cx: Context) -> Self::Run {
+        self.layers.run(&self.work, cx)
+    }
+
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "built in place, or copied at each layer")]
+    fn run_once(self, cx: Context) -> Self::Run {
+        self.layers.run_once(self.work, cx)
+    }
+
+    fn attempts(run: &Self::Run) -> u32 {
+        L::attempts(run)
+    }
+}
+
+impl<'p, W: Innermost<'p>> Around<'p, W> for End {
+    type Run = W::Run;
 
     const FORKS: bool = W::FORKS;
 
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "built in place, or copied at each layer")]
-    fn run(&self, cx: Context) -> Self::Run {
-        self.work.run(cx, &self.layers.0)
+    fn run(&'p self, work: &W, cx: Context) -> Self::Run {
+        work.run(cx, &self.0)
     }
 
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "built in place, or copied at each layer")]
-    fn run_once(self, cx: Context) -> Self::Run {
-        self.work.run_once(cx, &self.layers.0)
+    fn run_once(&'p self, work: W, cx: Context) -> Self::Run {
+        work.run_once(cx, &self.0)
     }
 
     fn attempts(run: &Self::Run) -> u32 {
         W::attempts(run)
     }
-
-    fn classifier(&self) -> &Self::Classifier {
-        self.work.classifier()
-    }
 }
 
-impl<'p, S, I, W> Next for Rest<'p, Then<S, I>, W>
+/// That the layers inside are layers as well is left to the strategy to ask for: each bound here would
+/// make the compiler look at all of them once more, at every layer.
+impl<'p, S: 'p, I: 'p, W> Around<'p, W> for Then<S, I>
 where
-    W: Innermost<'p>,
-    Rest<'p, I, W>: Next<Value = W::Value, Error = W::Error, Classifier = W::Classifier>,
+    W: Outcomes + Clone,
     &'p S: Strategy<Rest<'p, I, W>>,
 {
-    type Value = W::Value;
-    type Error = W::Error;
     type Run = <&'p S as Strategy<Rest<'p, I, W>>>::Run;
-    type Classifier = W::Classifier;
 
     const FORKS: bool = <&'p S as Strategy<Rest<'p, I, W>>>::FORKS;
 
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "built in place, or copied at each layer")]
-    fn run(&self, cx: Context) -> Self::Run {
-        let Then(strategy, layers) = self.layers;
-        strategy.run(Rest { layers, work: self.work.clone() }, cx)
+    fn run(&'p self, work: &W, cx: Context) -> Self::Run {
+        self.run_once(work.clone(), cx)
     }
 
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "built in place, or copied at each layer")]
-    fn run_once(self, cx: Context) -> Self::Run {
-        let Then(strategy, layers) = self.layers;
-        strategy.run(Rest { layers, work: self.work }, cx)
+    fn run_once(&'p self, work: W, cx: Context) -> Self::Run {
+        let Self(strategy, layers) = self;
+        strategy.run(Rest { layers, work }, cx)
     }
 
     fn attempts(run: &Self::Run) -> u32 {
         <&'p S as Strategy<Rest<'p, I, W>>>::attempts(run)
-    }
-
-    fn classifier(&self) -> &Self::Classifier {
-        self.work.classifier()
     }
 }

@@ -8,7 +8,7 @@ use super::context::Context;
 use super::execution::Execution;
 use super::layer::{Facts, Layer, Layers, Nests, Place};
 use super::leaf::Inner;
-use super::next::{Next, Rest, Strategy};
+use super::next::{Around, Next, Strategy};
 use super::outcome::{Nothing, Raises};
 use crate::attempt::Attempt;
 use crate::drive::Work;
@@ -217,17 +217,17 @@ impl<L: Nests> Layer for Pipeline<L> {
 
 impl<'p, N: Next, L> Strategy<N> for &'p Pipeline<L>
 where
-    Rest<'p, L, Inner<N>>: Next<Value = N::Value, Error = N::Error>,
+    L: Around<'p, Inner<N>>,
 {
-    type Run = <Rest<'p, L, Inner<N>> as Next>::Run;
+    type Run = L::Run;
 
-    const FORKS: bool = <Rest<'p, L, Inner<N>> as Next>::FORKS;
+    const FORKS: bool = L::FORKS;
 
     fn run(self, next: N, cx: Context) -> Self::Run {
-        Rest { layers: self.layers(), work: Inner(next) }.run_once(cx)
+        self.layers().run_once(Inner(next), cx)
     }
 
     fn attempts(run: &Self::Run) -> u32 {
-        <Rest<'p, L, Inner<N>> as Next>::attempts(run)
+        L::attempts(run)
     }
 }

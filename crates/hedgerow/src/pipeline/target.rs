@@ -8,7 +8,7 @@ use hedgerow_core::InvalidOption;
 use super::context::Context;
 use super::layer::{Facts, Layer, Nests, Place};
 use super::leaf::Inner;
-use super::next::{Next, Rest, Strategy};
+use super::next::{Around, Next, Strategy};
 use super::outcome::Raises;
 use super::pipeline::Pipeline;
 use crate::attempt::Attempt;
@@ -149,20 +149,20 @@ impl<L: Nests> Layer for PerTarget<L> {
 impl<'p, N, L> Strategy<N> for &'p PerTarget<L>
 where
     N: Next,
-    Rest<'p, L, Inner<N>>: Next<Value = N::Value, Error = N::Error>,
+    L: Around<'p, Inner<N>>,
 {
-    type Run = <Rest<'p, L, Inner<N>> as Next>::Run;
+    type Run = L::Run;
 
-    const FORKS: bool = <Rest<'p, L, Inner<N>> as Next>::FORKS;
+    const FORKS: bool = L::FORKS;
 
     fn run(self, next: N, cx: Context) -> Self::Run {
         let index = self.index(&cx);
         let (_, pipeline) = &self.targets[index];
         let cx = cx.at_target(u16::try_from(index).unwrap_or(u16::MAX));
-        Rest { layers: pipeline.layers(), work: Inner(next) }.run_once(cx)
+        pipeline.layers().run_once(Inner(next), cx)
     }
 
     fn attempts(run: &Self::Run) -> u32 {
-        <Rest<'p, L, Inner<N>> as Next>::attempts(run)
+        L::attempts(run)
     }
 }

@@ -20,7 +20,7 @@ use super::executing::Launch;
 use super::execution::Execution;
 use super::layer::{End, Layers, Place};
 use super::leaf::{Leaf, Told, end_of};
-use super::next::Innermost;
+use super::next::{Innermost, Outcomes};
 use super::outcome::{MayCancel, MayReject, Nothing, Outcome, Raises};
 use super::pipeline::Pipeline;
 use crate::abandoned::{Abandoned, AttemptsEnd, CallsEnd};
@@ -235,6 +235,20 @@ impl<F> fmt::Debug for OnThreads<F> {
     }
 }
 
+impl<F, T, E, C> Outcomes for Leaf<OnThreads<F>, C>
+where
+    F: Fn(Attempt) -> Result<T, E>,
+    C: Classify<T, E> + Clone,
+{
+    type Value = T;
+    type Error = E;
+    type Classifier = C;
+
+    fn classifier(&self) -> &C {
+        &self.classifier
+    }
+}
+
 impl<'p, F, T, E, C> Innermost<'p> for Leaf<OnThreads<F>, C>
 where
     F: Fn(Attempt) -> Result<T, E> + Send + Sync + 'static,
@@ -242,10 +256,7 @@ where
     E: Send + 'static,
     C: Classify<T, E> + Clone,
 {
-    type Value = T;
-    type Error = E;
     type Run = ThreadRun<'p, T, E>;
-    type Classifier = C;
 
     const FORKS: bool = false;
 
@@ -268,10 +279,6 @@ where
 
     fn attempts(_: &Self::Run) -> u32 {
         1
-    }
-
-    fn classifier(&self) -> &C {
-        &self.classifier
     }
 }
 

@@ -100,6 +100,8 @@ impl Layer for Timeout {
 impl<'p, N: Next> Strategy<N> for &'p Timeout {
     type Run = TimeoutRun<'p, N>;
 
+    const FORKS: bool = N::FORKS;
+
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "built in place, or copied at each layer")]
     fn run(self, next: N, cx: Context) -> Self::Run {

@@ -9,7 +9,7 @@ use std::task::{Context as Task, Poll};
 
 use hedgerow::InvalidOption;
 use hedgerow::pipeline::parts::{
-    Custom, Everything, Fault, FixedValue, Latency, Layer, Place, Raises, Strategy,
+    Custom, Everything, Fault, FixedValue, Latency, Layer, Outcomes, Place, Raises, Strategy,
 };
 use hedgerow::pipeline::{
     Cache, Chaos, CircuitBreaker, ConcurrencyLimiter, Context, CustomStrategy, End, Fallback,
@@ -241,14 +241,24 @@ impl<N: Clone, const FORKS: bool> Clone for Remaining<'_, N, FORKS> {
     }
 }
 
+impl<N, const FORKS: bool> Outcomes for Remaining<'_, N, FORKS>
+where
+    N: Outcomes<Value = Value, Error = Failure>,
+{
+    type Value = Value;
+    type Error = Failure;
+    type Classifier = N::Classifier;
+
+    fn classifier(&self) -> &Self::Classifier {
+        self.next.classifier()
+    }
+}
+
 impl<'p, N, const FORKS: bool> Next for Remaining<'p, N, FORKS>
 where
     N: Next<Value = Value, Error = Failure> + 'p,
 {
-    type Value = Value;
-    type Error = Failure;
     type Run = Running<'p>;
-    type Classifier = N::Classifier;
 
     const FORKS: bool = FORKS;
 
@@ -263,10 +273,6 @@ where
 
     fn attempts(run: &Self::Run) -> u32 {
         run.attempts()
-    }
-
-    fn classifier(&self) -> &Self::Classifier {
-        self.next.classifier()
     }
 }
 

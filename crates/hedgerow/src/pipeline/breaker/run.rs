@@ -25,6 +25,8 @@ where
 {
     type Run = BreakerRun<'p, N, P>;
 
+    const FORKS: bool = N::FORKS;
+
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "built in place, or copied at each layer")]
     fn run(self, next: N, cx: Context) -> Self::Run {

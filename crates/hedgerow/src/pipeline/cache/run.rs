@@ -46,6 +46,8 @@ where
 {
     type Run = CacheRun<'p, N, K, F, P>;
 
+    const FORKS: bool = N::FORKS;
+
     #[inline]
     fn run(self, next: N, cx: Context) -> Self::Run {
         let Some(key) = (self.key)(&cx) else { return CacheRun::run(next, cx, None) };

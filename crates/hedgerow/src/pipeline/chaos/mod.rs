@@ -192,6 +192,8 @@ impl<A: fmt::Debug> Layer for Chaos<A> {
 impl<'p, N: Next, A: Trouble<'p, N>> Strategy<N> for &'p Chaos<A> {
     type Run = ChaosRun<'p, N, A>;
 
+    const FORKS: bool = N::FORKS;
+
     #[inline]
     fn run(self, next: N, cx: Context) -> Self::Run {
         if self.rate <= 0.0 || !self.dice.is_enabled() || !self.dice.strike(self.rate) {

@@ -15,11 +15,11 @@ use crate::pipeline::classify::PipelineResult;
 use crate::pipeline::context::Context;
 use crate::pipeline::error::{PipelineError, Rejected};
 use crate::pipeline::layer::Place;
-use crate::pipeline::next::Next;
+use crate::pipeline::next::{Next, Outcomes};
 use crate::pipeline::wait::Wait;
 
 /// What comes instead of the work, or goes before it.
-type Made<N, A> = ControlFlow<PipelineResult<<N as Next>::Value, <N as Next>::Error>, A>;
+type Made<N, A> = ControlFlow<PipelineResult<<N as Outcomes>::Value, <N as Outcomes>::Error>, A>;
 
 /// A kind of trouble; see [`Chaos`](super::Chaos).
 pub trait Trouble<'p, N: Next> {

@@ -175,6 +175,8 @@ impl Layer for RateLimiter {
 impl<'p, N: Next> Strategy<N> for &'p RateLimiter {
     type Run = RateRun<'p, N>;
 
+    const FORKS: bool = N::FORKS;
+
     #[inline]
     fn run(self, next: N, cx: Context) -> Self::Run {
         if self.shared.line.free() == 0 {
