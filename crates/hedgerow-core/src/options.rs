@@ -153,6 +153,8 @@ pub struct Policy {
     pub learner: Option<Arc<Learner>>,
     /// What bounds the extra load; `None` is no bound.
     pub budget: Option<Arc<dyn Budget>>,
+    /// Whether completed calls pay into the budget; not if whoever runs them does.
+    pub pays: bool,
     /// Where later calls read that a target asked for quiet; `None`: a pushback counts for its own
     /// call alone.
     pub quiet: Option<Arc<Quiet>>,
@@ -184,7 +186,9 @@ impl Policy {
     /// front that returns without making one must do it.
     #[inline]
     pub fn completed(&self) {
-        if let Some(budget) = &self.budget {
+        if let Some(budget) = &self.budget
+            && self.pays
+        {
             budget.deposit();
         }
     }
@@ -214,6 +218,7 @@ impl Default for Policy {
             panics: Panics::default(),
             learner: None,
             budget: None,
+            pays: true,
             quiet: None,
             dry_run: false,
             observer: None,

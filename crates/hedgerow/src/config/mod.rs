@@ -138,6 +138,7 @@ impl HedgeConfig {
             panics: self.panics.unwrap_or(defaults.panics),
             learner: defaults.learner,
             budget: defaults.budget,
+            pays: defaults.pays,
             quiet: defaults.quiet,
             dry_run: self.dry_run.unwrap_or(defaults.dry_run),
             observer: defaults.observer,

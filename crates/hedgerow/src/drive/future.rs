@@ -300,7 +300,7 @@ where
         let mut this = self.as_mut().project();
         let first = matches!(*this.primary, Primary::Ahead);
         let primary = if first {
-            let work = this.work.begin(Attempt::plain(0));
+            let work = this.work.begin(Attempt::plain(0), Duration::ZERO);
             Some(this.primary.as_mut().start(work))
         } else if matches!(*this.rest, Some(Rest::Racing { .. })) {
             None

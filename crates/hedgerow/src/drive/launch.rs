@@ -83,17 +83,20 @@ where
         // Also a panic of the observer ends it: there is nothing yet that could go on.
         *this.polling = Some(number);
         this.call.started(policy, now);
+        let after = now.since(Moment::ZERO);
         match action {
-            NextAction::Repeat => match caught(policy.panics, || parts.work.begin(attempt)) {
-                Ok(work) if number == 0 => {
-                    parts.primary.as_mut().start(work);
+            NextAction::Repeat => {
+                match caught(policy.panics, || parts.work.begin(attempt, after)) {
+                    Ok(work) if number == 0 => {
+                        parts.primary.as_mut().start(work);
+                    }
+                    Ok(work) => this.slots.put(number, Hedging::Repeat { work }),
+                    Err(panic) => {
+                        *this.polling = None;
+                        return self.take(parts.hedge, parts.rules, number, Err(panic), now);
+                    }
                 }
-                Ok(work) => this.slots.put(number, Hedging::Repeat { work }),
-                Err(panic) => {
-                    *this.polling = None;
-                    return self.take(parts.hedge, parts.rules, number, Err(panic), now);
-                }
-            },
+            }
             NextAction::Run(action) => this.slots.put(number, Hedging::Run { action }),
             NextAction::Answer(outcome) => {
                 this.slots.put(number, Hedging::Answer { outcome: Some(outcome) });

@@ -14,6 +14,7 @@ mod slots;
 mod spawn;
 
 use std::future::Future;
+use std::time::Duration;
 
 pub use future::Hedged;
 pub(crate) use leave::Ending;
@@ -39,8 +40,8 @@ where
 
 /// Begins attempts: any closure that makes the future of one.
 pub trait Begin<Fut> {
-    /// The future of this attempt.
-    fn begin(&mut self, attempt: Attempt) -> Fut;
+    /// The future of this attempt, which begins so long after the call.
+    fn begin(&mut self, attempt: Attempt, after: Duration) -> Fut;
 }
 
 impl<F, Fut> Begin<Fut> for F
@@ -48,7 +49,7 @@ where
     F: FnMut(Attempt) -> Fut,
 {
     #[inline]
-    fn begin(&mut self, attempt: Attempt) -> Fut {
+    fn begin(&mut self, attempt: Attempt, _: Duration) -> Fut {
         self(attempt)
     }
 }

@@ -90,6 +90,12 @@ impl Hedge {
         self
     }
 
+    /// Whether completed calls pay into the budget; not if something around them does.
+    pub(crate) fn paying(mut self, pays: bool) -> Self {
+        self.policy.pays = pays;
+        self
+    }
+
     /// Bounds the extra load by a budget that nobody else has.
     pub(crate) fn bounded(mut self, load: ExtraLoad) -> Self {
         self.policy.budget = Some(Arc::new(RatioBudget::new(load)));

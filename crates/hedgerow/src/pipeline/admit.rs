@@ -4,6 +4,7 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context as Task, Poll, ready};
+use std::time::Instant;
 
 use pin_project_lite::pin_project;
 
@@ -11,6 +12,7 @@ use super::classify::PipelineResult;
 use super::context::Context;
 use super::error::Rejected;
 use super::next::Next;
+use crate::clock::Time;
 
 /// What is awaited before what is inside may run.
 pub trait Admission {
@@ -53,6 +55,8 @@ pin_project! {
         #[pin]
         admission: A,
         inside: Option<(N, Context)>,
+        // Since when it waits, if it matters to what is inside.
+        since: Option<(Time, Instant)>,
     }
 }
 
@@ -65,9 +69,10 @@ impl<N: Next, A: Admission> AdmitRun<N, A> {
 
     /// It runs when it is let in.
     #[cold]
-    pub(crate) fn ahead(next: N, cx: Context, admission: A) -> Self {
+    pub(crate) fn ahead(next: N, cx: Context, admission: A, time: &Time) -> Self {
+        let since = cx.within().map(|_| (time.clone(), time.clock().now()));
         let inside = Some((next, cx));
-        Self { stage: Stage::Ahead { ahead: Box::pin(Ahead { admission, inside }) } }
+        Self { stage: Stage::Ahead { ahead: Box::pin(Ahead { admission, inside, since }) } }
     }
 
     /// It never runs: this is the outcome.
@@ -104,7 +109,10 @@ impl<N: Next, A: Admission> Future for AdmitRun<N, A> {
                     match ready!(ahead.admission.poll(cx, task)) {
                         Err(rejected) => (Err(rejected.into()), 1),
                         Ok(slot) => {
-                            let Some((next, cx)) = ahead.inside.take() else { gone() };
+                            let Some((next, mut cx)) = ahead.inside.take() else { gone() };
+                            if let Some((time, since)) = ahead.since {
+                                cx = cx.later(time.clock().now().saturating_duration_since(*since));
+                            }
                             let run = next.run_once(cx);
                             stage.set(Stage::Running { run, slot });
                             continue;

@@ -167,17 +167,10 @@ impl Builder<()> {
         let time = if threads && time.has_timer() { Time::Ring } else { time };
         let abandoned = Arc::default();
         let spreads = strategies.iter().any(|strategy| strategy.facts.spreads);
-        let place = |strategy: Arc<str>, pays| {
-            let (pipeline, observer) = (Arc::clone(&name), observer.clone());
-            let (time, abandoned) = (time.clone(), Arc::clone(&abandoned));
-            Place { pipeline, strategy, observer, time, spreads, pays, threads, abandoned }
-        };
-        let mut places = names.zip(pays(&strategies));
-        layers.attach(&mut |kind| {
-            let (name, pays) = places.next().unwrap_or_else(|| (kind.into(), true));
-            place(name, pays)
-        });
-        let (place, warnings) = (place("pipeline".into(), true), warnings(&strategies));
+        let (pipeline, strategy, paid) = (name, "pipeline".into(), Arc::default());
+        let place = Place { pipeline, strategy, observer, time, spreads, paid, threads, abandoned };
+        attach(&mut layers, &strategies, &place);
+        let warnings = warnings(&strategies);
         Ok(Pipeline::new(Built { layers, place, strategies, warnings }))
     }
 }
@@ -264,15 +257,19 @@ fn check(
     if mistakes.is_empty() { Ok(()) } else { Err(InvalidPipeline { mistakes }) }
 }
 
-/// Whether each strategy pays into the budget that it has: the innermost of those that share one
-/// does, once for all.
-pub(super) fn pays(strategies: &[StrategyInfo]) -> Vec<bool> {
-    let budget = |strategy: &StrategyInfo| strategy.facts.budget;
-    let inside = |index: usize| strategies[index + 1..].iter().filter_map(budget);
-    let pays = |(index, strategy)| {
-        budget(strategy).is_none_or(|own| inside(index).all(|other| other != own))
-    };
-    strategies.iter().enumerate().map(pays).collect()
+/// Tells each strategy where it is, in a pipeline that is there.
+pub(super) fn attach(layers: &mut impl Layers, strategies: &[StrategyInfo], there: &Place) {
+    let mut paid = there.paid.to_vec();
+    let mut inside = strategies.iter();
+    layers.attach(&mut |kind| {
+        let Some(StrategyInfo { name, facts, .. }) = inside.next() else {
+            return Place { strategy: kind.into(), paid: paid.as_slice().into(), ..there.clone() };
+        };
+        let place =
+            Place { strategy: Arc::clone(name), paid: paid.as_slice().into(), ..there.clone() };
+        paid.extend(&facts.budgets);
+        place
+    });
 }
 
 /// All that is wrong with a pipeline: at least one mistake.

@@ -52,6 +52,13 @@ pub trait Predicate<T, E> {
     #[doc(hidden)]
     fn handle<I: Classify<T, E>>(&self, inherited: &I, outcome: &PipelineResult<T, E>) -> bool;
 
+    /// The same for strategies: none of them mends what its caller cancelled, whatever a closure
+    /// says.
+    #[doc(hidden)]
+    fn handles<I: Classify<T, E>>(&self, inherited: &I, outcome: &PipelineResult<T, E>) -> bool {
+        !matches!(outcome, Err(PipelineError::Cancelled)) && self.handle(inherited, outcome)
+    }
+
     #[doc(hidden)]
     fn is_rejection<I: Classify<T, E>>(&self, inherited: &I, error: &E) -> bool {
         inherited.is_rejection(error)

@@ -124,7 +124,7 @@ impl ConcurrencyLimiter {
     fn wait<N: Next>(&self, next: N, cx: Context) -> ConcurrencyRun<'_, N> {
         if let Some(place) = self.line.line_up(self.settings.max_queue) {
             let waiting = Waiting { place: Some(place), wait: Wait::new(), limiter: self };
-            return AdmitRun::ahead(next, cx, waiting);
+            return AdmitRun::ahead(next, cx, waiting, &self.place.time);
         }
         let full = if self.settings.max_queue == 0 { "all slots taken" } else { "queue full" };
         AdmitRun::instead(Err(self.place.reject(&cx, full, None).into()))

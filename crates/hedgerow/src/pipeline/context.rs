@@ -106,12 +106,21 @@ impl Context {
     /// own.
     #[must_use]
     pub fn next_try(&self) -> Self {
-        self.again(self.next_number(1))
+        self.again(self.next_number(1), Duration::ZERO)
     }
 
-    /// The same for another try, which has this number.
-    pub(crate) fn again(&self, number: u32) -> Self {
-        Self { within: NO_LIMIT, ..self.clone().renumbered(number) }
+    /// The same for another try, which has this number and begins so much later.
+    pub(crate) fn again(&self, number: u32, later: Duration) -> Self {
+        self.clone().renumbered(number).later(later)
+    }
+
+    /// The same, so much later.
+    pub(crate) fn later(mut self, later: Duration) -> Self {
+        if self.within != NO_LIMIT {
+            let later = u64::try_from(later.as_nanos()).unwrap_or(NO_LIMIT);
+            self.within = self.within.saturating_sub(later);
+        }
+        self
     }
 
     /// The same under another number.
@@ -136,13 +145,12 @@ impl Context {
         self
     }
 
-    /// The same for an attempt of a hedged call.
-    pub(crate) fn hedged(&self, attempt: Attempt) -> Self {
+    /// The same for an attempt of a hedged call, which begins so long after the first.
+    pub(crate) fn hedged(&self, attempt: Attempt, after: Duration) -> Self {
         let attempt = attempt.at_target(self.attempt.target);
-        let within = if attempt.hedge_number() == 0 { self.within } else { NO_LIMIT };
-        let Self { execution, start, idempotent, detached, .. } = *self;
+        let Self { execution, within, start, idempotent, detached, .. } = *self;
         let counter = self.counter.clone();
-        Self { attempt, counter, execution, within, start, idempotent, detached }
+        Self { attempt, counter, execution, within, start, idempotent, detached }.later(after)
     }
 
     /// The same inside a limit that starts now.

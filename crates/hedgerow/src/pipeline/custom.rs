@@ -8,7 +8,7 @@ use std::task::{Context as Task, Poll};
 use pin_project_lite::pin_project;
 
 use super::context::Context;
-use super::layer::{Layer, Place};
+use super::layer::{Facts, Layer, Place};
 use super::next::{Next, Strategy};
 use super::outcome::{Everything, Raises};
 use crate::attempt::AttemptCounter;
@@ -41,6 +41,11 @@ impl<S: fmt::Debug> Layer for Custom<S> {
     }
 
     fn attach(&mut self, _: Place) {}
+
+    /// Nobody knows how often it runs what is inside.
+    fn facts(&self) -> Facts {
+        Facts { attempts: None, ..Facts::default() }
+    }
 }
 
 /// Nobody knows how often it runs what is inside, so attempts are counted together: that costs an

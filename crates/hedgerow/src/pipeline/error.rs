@@ -82,7 +82,7 @@ impl<E> PipelineError<E> {
             Self::Cancelled => PipelineError::Cancelled,
             Self::FallbackFailed(failed) => {
                 let FallbackFailed { error, cause } = *failed;
-                let (error, cause) = (map(error), cause.map_with(map));
+                let (error, cause) = (map(error), cause.map(|cause| cause.map_with(map)));
                 PipelineError::FallbackFailed(Box::new(FallbackFailed { error, cause }))
             }
         }
@@ -124,7 +124,7 @@ impl<E: Error + 'static> Error for PipelineError<E> {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
             Self::Failed(error) => error.source(),
-            Self::FallbackFailed(failed) => Some(&failed.cause),
+            Self::FallbackFailed(failed) => failed.source(),
             Self::TimedOut(_) | Self::Rejected(_) | Self::Cancelled => None,
         }
     }
@@ -223,25 +223,28 @@ impl Error for Rejected {}
 pub struct FallbackFailed<E> {
     /// The error of the fallback.
     pub error: E,
-    /// What it was to replace.
-    pub cause: PipelineError<E>,
+    /// What it was to replace, unless that was a value.
+    pub cause: Option<PipelineError<E>>,
 }
 
 impl<E> FallbackFailed<E> {
     /// `error` came instead of a replacement for `cause`.
-    pub fn new(error: E, cause: PipelineError<E>) -> Self {
+    pub fn new(error: E, cause: Option<PipelineError<E>>) -> Self {
         Self { error, cause }
     }
 }
 
 impl<E: fmt::Display> fmt::Display for FallbackFailed<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} (the fallback, after: {})", self.error, self.cause)
+        match &self.cause {
+            Some(cause) => write!(f, "{} (the fallback, after: {cause})", self.error),
+            None => write!(f, "{} (the fallback)", self.error),
+        }
     }
 }
 
 impl<E: Error + 'static> Error for FallbackFailed<E> {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
-        Some(&self.cause)
+        self.cause.as_ref().map(|cause| cause as _)
     }
 }

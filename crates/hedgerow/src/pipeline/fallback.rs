@@ -23,9 +23,8 @@ use super::outcome::{MayFallShort, Raises};
 /// cancelled. [`handle`](Fallback::handle) and [`classify`](Fallback::classify) say otherwise.
 ///
 /// If the fallback fails, both errors are returned:
-/// [`FallbackFailed`](super::PipelineError::FallbackFailed) has its own and the cause. A value that
-/// was to be replaced (a response with status 503, say) is no cause: then the fallback's own error is
-/// returned. It is not asked if the execution is dropped or succeeds.
+/// [`FallbackFailed`](super::PipelineError::FallbackFailed) has its own and the cause, unless what was
+/// to be replaced was a value (a response with status 503, say). It is not asked if the execution is dropped or succeeds.
 ///
 /// Outermost it answers whatever happens inside; inside a retry it would hide what is to be retried.
 ///
@@ -314,9 +313,7 @@ where
         if let StageProj::Inside { run } = this.stage.as_mut().project() {
             let outcome = ready!(run.poll(cx));
             let fallback = *this.fallback;
-            if matches!(outcome, Err(PipelineError::Cancelled))
-                || !fallback.predicate.handle(this.classifier, &outcome)
-            {
+            if !fallback.predicate.handles(this.classifier, &outcome) {
                 return Poll::Ready(outcome);
             }
             if let Stage::Inside { run } = &*this.stage {
@@ -338,11 +335,8 @@ where
             let succeeded = replaced.is_ok();
             this.fallback.place.tell(cx, StrategyEventKind::FellBack { succeeded });
         }
-        Poll::Ready(replaced.map_err(|error| match cause {
-            Some(cause) => {
-                PipelineError::FallbackFailed(Box::new(FallbackFailed::new(error, cause)))
-            }
-            None => PipelineError::Failed(error),
+        Poll::Ready(replaced.map_err(|error| {
+            PipelineError::FallbackFailed(Box::new(FallbackFailed::new(error, cause)))
         }))
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use hedgerow_core::{InvalidOption, Observer, StrategyEvent, StrategyEventKind};
+use hedgerow_core::{Budget, InvalidOption, Observer, StrategyEvent, StrategyEventKind};
 
 use super::context::Context;
 use super::error::{Rejected, TimedOut};
@@ -42,7 +42,7 @@ pub trait Layer: fmt::Debug {
 }
 
 /// What of a strategy matters to others.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Facts {
     /// How often it runs what is inside, at most; `None` is without bound.
     pub attempts: Option<u64>,
@@ -60,8 +60,8 @@ pub struct Facts {
     pub joins: bool,
     /// Whether executions start at different targets.
     pub(crate) spreads: bool,
-    /// Tells the budget that it takes from from others.
-    pub(crate) budget: Option<usize>,
+    /// Tells the budgets that it takes from from others.
+    pub(crate) budgets: Vec<usize>,
 }
 
 impl Default for Facts {
@@ -75,7 +75,7 @@ impl Default for Facts {
             detaches: false,
             joins: false,
             spreads: false,
-            budget: None,
+            budgets: Vec::new(),
         }
     }
 }
@@ -89,8 +89,8 @@ pub struct Place {
     pub(crate) time: Time,
     /// Whether executions start at different targets.
     pub(crate) spreads: bool,
-    /// Whether it pays into its budget; not if something inside does.
-    pub(crate) pays: bool,
+    /// The budgets that strategies around it pay into.
+    pub(crate) paid: Arc<[usize]>,
     /// Whether attempts run on threads of their own.
     pub(crate) threads: bool,
     /// Counts those that run on without their execution, if a hedge of the pipeline bounds them.
@@ -101,6 +101,12 @@ impl Place {
     /// The strategy's name.
     pub fn strategy(&self) -> &Arc<str> {
         &self.strategy
+    }
+
+    /// Whether a strategy here pays into this budget: the outermost of those that share it does, once
+    /// for all.
+    pub(crate) fn pays(&self, budget: Option<&Arc<dyn Budget>>) -> bool {
+        budget.is_some_and(|budget| !self.paid.contains(&address(budget)))
     }
 
     /// Whether anybody is told.
@@ -158,6 +164,11 @@ impl Place {
         self.tell(cx, StrategyEventKind::TimedOut { limit, elapsed });
         TimedOut::new(Arc::clone(&self.strategy), limit, elapsed)
     }
+}
+
+/// Tells budgets apart.
+pub(super) fn address(budget: &Arc<dyn Budget>) -> usize {
+    Arc::as_ptr(budget).cast::<()>().addr()
 }
 
 impl fmt::Debug for Place {

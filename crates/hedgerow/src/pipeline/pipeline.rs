@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::builder::{Builder, pays};
+use super::builder::{Builder, attach};
 use super::context::Context;
 use super::execution::Execution;
 use super::layer::{Facts, Layer, Layers, Nests, Place};
@@ -118,26 +118,21 @@ impl<L> Pipeline<L> {
 }
 
 impl<L: Layers> Pipeline<L> {
-    /// Takes over the observer and the clock of the pipeline that this one is put into, where it has
-    /// none of its own and nobody else uses it.
+    /// Takes its place in another pipeline, unless somebody else uses it: has the observer and the
+    /// clock of that one where it has none of its own.
     pub(crate) fn adopt(&mut self, around: &Place) {
         let Some(Built { layers, place, strategies, .. }) = Arc::get_mut(&mut self.0) else {
             return;
         };
-        if place.observer.is_some() || around.observer.is_none() && around.time.is_default() {
-            return;
+        if place.observer.is_none() {
+            place.observer.clone_from(&around.observer);
         }
-        place.observer.clone_from(&around.observer);
         if place.time.is_default() {
             place.time = around.time.clone();
         }
         (place.threads, place.abandoned) = (around.threads, Arc::clone(&around.abandoned));
-        let names = strategies.iter().map(|strategy| Arc::clone(&strategy.name));
-        let mut places = names.zip(pays(strategies));
-        layers.attach(&mut |kind| {
-            let (strategy, pays) = places.next().unwrap_or_else(|| (kind.into(), true));
-            Place { strategy, pays, ..place.clone() }
-        });
+        place.paid = Arc::clone(&around.paid);
+        attach(layers, strategies, place);
     }
 
     /// Runs work through the pipeline.
@@ -199,7 +194,7 @@ impl<L: Nests> Layer for Pipeline<L> {
     }
 
     fn facts(&self) -> Facts {
-        let inside = || self.strategies().iter().map(|strategy| strategy.facts);
+        let inside = || self.strategies().iter().map(|strategy| &strategy.facts);
         // A limit inside a retry or a hedge is that of one try.
         let whole = inside().take_while(|facts| facts.attempts == Some(1));
         Facts {
@@ -208,9 +203,10 @@ impl<L: Nests> Layer for Pipeline<L> {
             hedge_after: inside().find_map(|facts| facts.hedge_after),
             retry_after: inside().find_map(|facts| facts.retry_after),
             replaces: inside().any(|facts| facts.replaces),
+            detaches: inside().any(|facts| facts.detaches),
             joins: inside().any(|facts| facts.joins),
             spreads: inside().any(|facts| facts.spreads),
-            ..Facts::default()
+            budgets: inside().flat_map(|facts| facts.budgets.iter().copied()).collect(),
         }
     }
 }

@@ -82,6 +82,8 @@ mod p_fallback;
 mod p_moving;
 /// The pipeline itself: order, numbers, contexts, outcomes.
 mod p_pipeline;
+/// What strategies have of their places.
+mod p_places;
 /// The rate limiter.
 mod p_rate;
 /// Waiting for the rate limiter.

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use hedgerow::Hedge;
 use hedgerow::pipeline::{
-    CircuitBreaker, Fallback, Outcome, Pipeline, PipelineError, PipelineResult,
+    CircuitBreaker, Classify, Fallback, Outcome, Pipeline, PipelineError, PipelineResult, Retry,
 };
 use tokio::time::sleep;
 
@@ -48,11 +48,11 @@ async fn pr_28_a_fallback_keeps_the_cause() {
     let both = pipeline.execute(|_| act(err(0, "z"))).await.unwrap_err();
     assert_eq!(both.failed(), Some(&"y"));
     let PipelineError::FallbackFailed(failed) = &both else { panic!("{both:?}") };
-    assert_eq!((failed.error, &failed.cause), ("y", &PipelineError::Failed("z")));
+    assert_eq!((failed.error, &failed.cause), ("y", &Some(PipelineError::Failed("z"))));
     assert_eq!(both.to_string(), "y (the fallback, after: z)");
     match pipeline.execute(|_| act(err(0, "z"))).settle().await {
         Outcome::Success(value) | Outcome::Failed(value) => panic!("{value}"),
-        Outcome::FallbackFailed(failed) => assert_eq!(failed.cause.failed(), Some(&"z")),
+        Outcome::FallbackFailed(failed) => assert_eq!(failed.error, "y"),
     }
 }
 
@@ -102,8 +102,38 @@ async fn a_value_that_was_to_be_replaced_is_no_cause() {
     let fallback = Fallback::with(|_: &Failed| ready(Err("y")));
     let fallback = fallback.handle(|failed: &Failed| failed == &Ok("bad"));
     let pipeline = Pipeline::builder().fallback(fallback).build().unwrap();
-    let outcome = pipeline.execute(|_| act(ok(0, "bad"))).await;
-    assert_eq!(outcome, Err(PipelineError::Failed("y")));
+    let failed = pipeline.execute(|_| act(ok(0, "bad"))).await.unwrap_err();
+    let PipelineError::FallbackFailed(both) = &failed else { panic!("{failed:?}") };
+    assert_eq!((both.error, &both.cause), ("y", &None));
+    assert_eq!(failed.to_string(), "y (the fallback)");
+}
+
+/// Whatever the fallback's error says: the work ran.
+#[derive(Clone)]
+struct Busy;
+
+impl Classify<&'static str, &'static str> for Busy {
+    fn handle(&self, _: &Failed) -> bool {
+        true
+    }
+
+    fn is_rejection(&self, error: &&'static str) -> bool {
+        *error == "busy"
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn t36_a_fallback_that_is_refused_does_not_say_that_the_work_never_started() {
+    let fallback = Fallback::with(|_: &Failed| ready(Err("busy")));
+    let retry = Retry::immediately().max_retries(2);
+    let pipeline = Pipeline::builder().retry(retry).fallback(fallback).build().unwrap();
+    let runs = Cell::new(0);
+    let work = |_| {
+        runs.set(runs.get() + 1);
+        act(ok(0, "bad"))
+    };
+    let failed = pipeline.execute(work).idempotent(false).classify(Busy).await.unwrap_err();
+    assert_eq!((failed.failed(), runs.get()), (Some(&"busy"), 1));
 }
 
 #[tokio::test(start_paused = true)]

@@ -201,7 +201,7 @@ impl<'p, N: Next, A: Trouble<'p, N>> Strategy<N> for &'p Chaos<A> {
         }
         self.place.tell(&cx, StrategyEventKind::Chaos { kind: A::KIND });
         match self.trouble.make(&self.place) {
-            ControlFlow::Continue(ahead) => AdmitRun::ahead(next, cx, ahead),
+            ControlFlow::Continue(ahead) => AdmitRun::ahead(next, cx, ahead, &self.place.time),
             ControlFlow::Break(outcome) => AdmitRun::instead(outcome),
         }
     }

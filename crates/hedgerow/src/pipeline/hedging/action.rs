@@ -3,6 +3,7 @@
 use std::fmt;
 use std::future::{Future, IntoFuture};
 use std::pin::Pin;
+use std::time::Duration;
 
 use crate::pipeline::classify::PipelineResult;
 use crate::pipeline::context::Context;
@@ -49,7 +50,7 @@ pub trait Actions<N: Next> {
     const ACTS: bool;
 
     #[doc(hidden)]
-    fn keep(next: &N, cx: &Context) -> Self::Kept;
+    fn keep(next: &N, cx: &Context, detached: bool) -> Self::Kept;
 
     #[doc(hidden)]
     #[expect(clippy::type_complexity, reason = "the answer of a rule")]
@@ -70,7 +71,7 @@ impl<N: Next> Actions<N> for &Repeat {
 
     const ACTS: bool = false;
 
-    fn keep(_: &N, _: &Context) {}
+    fn keep(_: &N, _: &Context, _: bool) {}
 
     fn next(
         &self,
@@ -96,20 +97,22 @@ where
     ) -> ActionResult<'a, N::Value, N::Error>,
 {
     type Action = BoxRun<'p, N::Value, N::Error>;
-    type Kept = (N, Context);
+    type Kept = (N, Context, bool);
 
     const ACTS: bool = true;
 
-    fn keep(next: &N, cx: &Context) -> Self::Kept {
-        (next.clone(), cx.clone())
+    fn keep(next: &N, cx: &Context, detached: bool) -> Self::Kept {
+        (next.clone(), cx.clone(), detached)
     }
 
     fn next(
         &self,
-        (rest, cx): &Self::Kept,
+        (rest, cx, detached): &Self::Kept,
         next: &NextHedge<'_>,
     ) -> ActionResult<'p, N::Value, N::Error> {
-        let (rest, cx) = (rest.clone(), cx.hedged(next.attempt().clone()));
+        let cx = cx.hedged(next.attempt().clone(), Duration::ZERO);
+        let cx = if *detached { cx.detached() } else { cx };
+        let rest = rest.clone();
         let rest = RestOfPipeline(Box::new(move || Box::pin(rest.run_once(cx))));
         (self.0)(next, rest)
     }

@@ -9,9 +9,8 @@ use std::sync::Arc;
 use hedgerow_core::{Budget, Delay, Losers, Schedule};
 
 use super::classify::{HandleBy, Inherit, Own, PipelineResult};
-use super::layer::{Facts, Layer, Place};
+use super::layer::{Facts, Layer, Place, address};
 use super::outcome::Raises;
-use super::retry::address;
 use crate::clock::Time;
 use crate::hedge::Hedge;
 use crate::rules::NextHedge;
@@ -180,10 +179,12 @@ impl<P: fmt::Debug, A: Acts> Layer for Hedging<P, A> {
             // Counted for the first hedge that bounds them.
             let _ = place.abandoned.set(Arc::clone(abandoned));
         }
-        self.detached = place.threads && self.hedge.policy().losers == Losers::Detach;
-        if self.detached {
+        if place.threads && self.hedge.policy().losers == Losers::Detach {
+            self.detached = true;
             self.hedge = self.hedge.clone().losers(Losers::Drop);
         }
+        let pays = place.pays(self.hedge.policy().budget.as_ref());
+        self.hedge = self.hedge.clone().paying(pays);
         self.place = place;
     }
 
@@ -195,11 +196,11 @@ impl<P: fmt::Debug, A: Acts> Layer for Hedging<P, A> {
             Delay::After(delay) if fixed => Some(delay),
             _ => None,
         };
-        let detaches = policy.losers == Losers::Detach;
+        let detaches = self.detached || policy.losers == Losers::Detach;
         let joins = policy.losers == Losers::Join { grace: None };
-        let budget = policy.budget.as_ref().map(address);
+        let budgets = policy.budget.iter().map(address).collect();
         let attempts = Some(1 + hedges);
-        Facts { attempts, hedge_after, detaches, joins, budget, ..Facts::default() }
+        Facts { attempts, hedge_after, detaches, joins, budgets, ..Facts::default() }
     }
 }
 

@@ -4,6 +4,7 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context as Task, Poll};
+use std::time::Duration;
 
 use hedgerow_core::{Delay, Pushback};
 use pin_project_lite::pin_project;
@@ -46,7 +47,7 @@ where
         let cx = if counts { cx.counted() } else { cx };
         let extras = by_call.then(|| Box::new(self.extras(&cx)));
         let rules = HedgeRules {
-            kept: <&A as Actions<N>>::keep(&next, &cx),
+            kept: <&A as Actions<N>>::keep(&next, &cx, self.detached),
             classifier: next.classifier().clone(),
             hedging: self,
             hedges: 0,
@@ -75,7 +76,8 @@ impl<P, A> Hedging<P, A> {
             ..Extras::default()
         };
         if let Some(shared) = cx.shared() {
-            let now = || self.hedge.time().clock().now();
+            // By the clock that the deadline was made with.
+            let now = || self.place.time.clock().now();
             extras.tracked = true;
             extras.properties = Some(shared.properties.clone());
             extras.deadline = shared.deadline.map(|at| at.saturating_duration_since(now()));
@@ -140,9 +142,9 @@ pub struct Attempts<N> {
 impl<N: Next> Begin<N::Run> for Attempts<N> {
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "built in place, or copied at each layer")]
-    fn begin(&mut self, attempt: Attempt) -> N::Run {
+    fn begin(&mut self, attempt: Attempt, after: Duration) -> N::Run {
         let hedge = attempt.hedge_number();
-        let mut cx = self.cx.hedged(attempt);
+        let mut cx = self.cx.hedged(attempt, after);
         if !self.numbered {
             let number = match hedge {
                 0 => self.cx.number(),
@@ -189,7 +191,7 @@ where
     #[inline]
     fn handle(&mut self, judged: Judged<'_, N::Value, PipelineError<N::Error>>) -> bool {
         // The policy may want rejections hedged that no predicate handles.
-        self.hedging.predicate.handle(&self.classifier, judged.outcome())
+        self.hedging.predicate.handles(&self.classifier, judged.outcome())
             || judged.is_rejection() && judged.default_verdict()
     }
 

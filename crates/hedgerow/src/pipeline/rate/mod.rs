@@ -133,7 +133,7 @@ impl RateLimiter {
             self.max_wait.is_zero() || known.is_some_and(|wait| in_vain(wait, self.max_wait));
         let place = if hopeless { None } else { self.shared.line.line_up(usize::MAX) };
         match place {
-            Some(place) => AdmitRun::ahead(next, cx, Waiting::new(place, self)),
+            Some(place) => AdmitRun::ahead(next, cx, Waiting::new(place, self), &self.place.time),
             None => AdmitRun::instead(Err(self.exceeded(&cx, known).into())),
         }
     }

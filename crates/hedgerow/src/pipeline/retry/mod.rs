@@ -12,7 +12,7 @@ use hedgerow_core::{Backoff, Budget, Growth, InvalidOption};
 
 use super::builder::Builder;
 use super::classify::{HandleBy, Inherit, Own, PipelineResult};
-use super::layer::{Facts, Layer, Place};
+use super::layer::{Facts, Layer, Place, address};
 use super::outcome::Raises;
 
 pub use run::RetryRun;
@@ -69,6 +69,8 @@ pub struct Retry<P = Inherit> {
     hook: Option<OnRetry>,
     delay_with: Option<DelayBy>,
     budget: Option<Arc<dyn Budget>>,
+    /// Whether executions that complete pay into it.
+    pays: bool,
     seed: Option<u64>,
     /// How many draws there were.
     draws: Arc<AtomicU64>,
@@ -100,6 +102,7 @@ impl Retry {
             budget: None,
             seed: None,
             draws: Arc::default(),
+            pays: false,
             place: Place::default(),
         }
     }
@@ -225,6 +228,7 @@ impl<P> Retry<P> {
             hook: self.hook,
             delay_with: self.delay_with,
             budget: self.budget,
+            pays: self.pays,
             seed: self.seed,
             draws: self.draws,
             place: self.place,
@@ -287,22 +291,18 @@ impl<P: fmt::Debug> Layer for Retry<P> {
     }
 
     fn attach(&mut self, place: Place) {
+        self.pays = place.pays(self.budget.as_ref());
         self.place = place;
     }
 
     fn facts(&self) -> Facts {
         let attempts = self.max_retries.map(|retries| 1 + u64::from(retries));
-        let budget = self.budget.as_ref().map(address);
+        let budgets = self.budget.iter().map(address).collect();
         let waits = attempts != Some(1) && self.delay_with.is_none();
         let drawn = if self.backoff.growth == Growth::Decorrelated { 0.0 } else { 1.0 };
         let retry_after = waits.then(|| self.backoff.delay(1, None, drawn));
-        Facts { attempts, budget, retry_after, ..Facts::default() }
+        Facts { attempts, budgets, retry_after, ..Facts::default() }
     }
-}
-
-/// Tells budgets apart.
-pub(super) fn address(budget: &Arc<dyn Budget>) -> usize {
-    Arc::as_ptr(budget).cast::<()>().addr()
 }
 
 impl<P: fmt::Debug> fmt::Debug for Retry<P> {

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
-use std::task::{Context as Task, Poll, ready};
+use std::task::{Context as Task, Poll};
 use std::time::{Duration, Instant};
 
 use hedgerow_core::StrategyEventKind;
@@ -107,8 +107,7 @@ where
         let (retry, next) = (*this.retry, this.next.as_ref()?);
         let classifier = next.classifier();
         let predicate = &retry.predicate;
-        if matches!(outcome, Err(PipelineError::Cancelled))
-            || !predicate.handle(classifier, outcome)
+        if !predicate.handles(classifier, outcome)
             || !(this.cx.is_idempotent() || never_started(predicate, classifier, outcome))
         {
             return None;
@@ -155,7 +154,11 @@ where
     fn again(self: Pin<&mut Self>) {
         let mut this = self.project();
         let (begun, retries) = this.more.as_ref().map_or((1, 0), |more| (more.begun, more.retries));
-        let cx = this.cx.again(this.cx.next_number(begun));
+        let later = match this.cx.within() {
+            Some(_) => gone(*this.began, this.retry.place.time.clock().now()),
+            None => Duration::ZERO,
+        };
+        let cx = this.cx.again(this.cx.next_number(begun), later);
         let is_last = this.retry.max_retries.is_some_and(|most| retries >= most);
         let is_told = this.retry.place.is_told();
         // Nobody asks about the last outcome, unless somebody is told of it.
@@ -168,11 +171,21 @@ where
 }
 
 impl<N: Next, P> RetryRun<'_, N, P> {
-    /// The execution completes: pays into the budget, unless a hedge inside does.
+    /// The first poll ends: whatever limits the run counts from here.
+    #[inline]
+    fn pending<V>(self: Pin<&mut Self>) -> Poll<V> {
+        let this = self.project();
+        if this.began.is_none() && this.cx.within().is_some() {
+            *this.began = Some(this.retry.place.time.clock().now());
+        }
+        Poll::Pending
+    }
+
+    /// The execution completes: pays into the budget, unless a strategy around it does.
     #[inline]
     fn pay(&self) {
         if let Some(budget) = &self.retry.budget
-            && self.retry.place.pays
+            && self.retry.pays
         {
             budget.deposit();
         }
@@ -186,10 +199,18 @@ fn has_time<P>(retry: &Retry<P>, cx: &Context, began: Option<Instant>, delay: Du
         return true;
     }
     let now = retry.place.time.clock().now();
-    let gone = began.map_or(Duration::ZERO, |began| now.saturating_duration_since(began));
+    let gone = gone(began, now);
     let within = cx.within().is_none_or(|within| delay < within.saturating_sub(gone));
     within && deadline.is_none_or(|at| delay < at.saturating_duration_since(now))
 }
+
+/// How long the run has taken at this moment.
+fn gone(began: Option<Instant>, now: Instant) -> Duration {
+    began.map_or(Duration::ZERO, |began| now.saturating_duration_since(began))
+}
+
+/// So many tries that end at once may follow each other in one poll: then it is another's turn.
+const TRIES_IN_A_POLL: u32 = 16;
 
 impl<N, P> Future for RetryRun<'_, N, P>
 where
@@ -200,16 +221,12 @@ where
 
     #[inline]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Task<'_>) -> Poll<Self::Output> {
+        let mut tries = 0;
         loop {
             let this = self.as_mut().project();
             match this.stage.project() {
                 StageProj::Trying { run } => match run.poll(cx) {
-                    Poll::Pending => {
-                        if this.began.is_none() && this.cx.within().is_some() {
-                            *this.began = Some(this.retry.place.time.clock().now());
-                        }
-                        return Poll::Pending;
-                    }
+                    Poll::Pending => return self.pending(),
                     Poll::Ready(outcome) => match self.as_mut().judge(&outcome) {
                         None => {
                             self.pay();
@@ -222,9 +239,16 @@ where
                     },
                 },
                 StageProj::Waiting { wait, delay } => {
-                    if !delay.is_zero() {
-                        ready!(wait.poll(&this.retry.place.time, *delay, cx));
+                    if !delay.is_zero()
+                        && wait.poll(&this.retry.place.time, *delay, cx).is_pending()
+                    {
+                        return self.pending();
                     }
+                    if tries == TRIES_IN_A_POLL {
+                        cx.waker().wake_by_ref();
+                        return self.pending();
+                    }
+                    tries += 1;
                     self.as_mut().again();
                 }
                 StageProj::Over => panic!("`RetryRun` polled after completion"),
