@@ -104,7 +104,9 @@ where
 /// # }
 /// ```
 ///
-/// A run that runs `next` again gives it [`Context::next_try`], so that no number is used twice.
+/// One that runs it more than once keeps it with [`Next::run`], and gives it [`Context::next_try`] from
+/// the second time on, so that no number is used twice. Work that is not
+/// [idempotent](Context::is_idempotent) is not to be run again.
 pub trait CustomStrategy<N: Next> {
     /// The future of one run.
     type Run: Future<Output = super::PipelineResult<N::Value, N::Error>>;
