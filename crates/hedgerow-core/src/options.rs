@@ -239,6 +239,7 @@ impl fmt::Debug for Policy {
             .field("panics", &self.panics)
             .field("learner", &self.learner)
             .field("budget", &self.budget)
+            .field("pays", &self.pays)
             .field("quiet", &self.quiet)
             .field("dry_run", &self.dry_run)
             .field("observed", &self.observer.is_some())

@@ -43,6 +43,10 @@ pub trait Layer: fmt::Debug {
 
 /// What of a strategy matters to others.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "answers to questions that have to do with nothing"
+)]
 pub struct Facts {
     /// How often it runs what is inside, at most; `None` is without bound.
     pub attempts: Option<u64>,

@@ -2,7 +2,7 @@
 //!
 //! A pipeline is a stack of strategies around work: the first added is outermost. It is built once,
 //! kept, shared, and work runs through it by [`execute`](Pipeline::execute) or, for an outcome to match
-//! on, by [`settle`](Pipeline::settle):
+//! on, by [`settle`](Execution::settle):
 //!
 //! ```
 //! use std::time::Duration;

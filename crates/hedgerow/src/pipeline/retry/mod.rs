@@ -301,7 +301,7 @@ impl<P: fmt::Debug> Layer for Retry<P> {
         let waits = attempts != Some(1) && self.delay_with.is_none();
         let drawn = if self.backoff.growth == Growth::Decorrelated { 0.0 } else { 1.0 };
         let retry_after = waits.then(|| self.backoff.delay(1, None, drawn));
-        Facts { attempts, budgets, retry_after, ..Facts::default() }
+        Facts { attempts, retry_after, budgets, ..Facts::default() }
     }
 }
 
