@@ -1,15 +1,19 @@
 //! Reading a table key by key, without stopping at the first mistake.
 
+use std::collections::BTreeMap;
+use std::fmt;
+
 use hedgerow_core::InvalidOption;
 
-use super::value::{Value, brief};
+use super::hints::{did_you_mean, shown};
+use super::value::Value;
 use super::{ConfigError, HedgeConfig, Mistakes};
 
 /// How many unknown keys are told one by one; past that the file is not what it should be.
 const TOLD: usize = 10;
 
-/// From which likeness on (1 is equal) a name is worth a question.
-const LIKE: f64 = 0.8;
+/// What to do about a key that is given more than once.
+pub(crate) const TWICE: &str = "given twice; leave one out";
 
 /// The keys of a table while they are read.
 ///
@@ -35,9 +39,11 @@ const LIKE: f64 = 0.8;
 #[must_use = "mistakes are told by `finish`"]
 pub struct Fields<'a> {
     entries: &'a [(String, Value)],
-    known: Vec<&'static str>,
+    /// What each key is given, as often as it is.
+    given: BTreeMap<&'a str, Vec<&'a Value>>,
+    known: Vec<&'a str>,
     /// Known too, but never worth a hint where no key is near.
-    misplaced: Vec<&'static str>,
+    misplaced: Vec<&'a str>,
     mistakes: Mistakes,
 }
 
@@ -50,8 +56,12 @@ impl<'a> Fields<'a> {
     pub fn new(value: &'a Value) -> Result<Self, ConfigError> {
         match value {
             Value::Table(entries) => {
-                let mistakes = Mistakes::default();
-                Ok(Self { entries, known: Vec::new(), misplaced: Vec::new(), mistakes })
+                let mut given = BTreeMap::<_, Vec<_>>::new();
+                for (key, value) in entries {
+                    given.entry(key.as_str()).or_default().push(value);
+                }
+                let (known, misplaced, mistakes) = Default::default();
+                Ok(Self { entries, given, known, misplaced, mistakes })
             }
             _ => Err(value.refused("write keys and their values")),
         }
@@ -60,34 +70,38 @@ impl<'a> Fields<'a> {
     /// Reads a key that may be left out. A mistake is kept for [`finish`](Fields::finish).
     pub fn take<T>(
         &mut self,
-        key: &'static str,
+        key: &'a str,
+        read: impl FnOnce(&'a Value) -> Result<T, ConfigError>,
+    ) -> Option<T> {
+        self.take_or(key, None, read)
+    }
+
+    /// Reads a key, or the default in its place if there is one.
+    pub(crate) fn take_or<T>(
+        &mut self,
+        key: &'a str,
+        default: Option<&'a Value>,
         read: impl FnOnce(&'a Value) -> Result<T, ConfigError>,
     ) -> Option<T> {
         self.known.push(key);
-        let mut given = self.given(key);
-        let value = given.next()?;
-        if let Some(again) = given.next() {
-            self.mistakes.add(again.refused("given twice; leave one out"), key);
+        let given = self.given(key);
+        let (value, again) = (given.first().copied().or(default)?, given.get(1).copied());
+        if let Some(again) = again {
+            self.refuse(again.refused(TWICE), shown(key));
         }
-        match read(value) {
-            Ok(value) => Some(value),
-            Err(error) => {
-                self.mistakes.add(error, key);
-                None
-            }
-        }
+        read(value).map_err(|error| self.refuse(error, shown(key))).ok()
     }
 
     /// Reads a key that must be there; `remedy` says what to write if it is not.
     pub fn require<T>(
         &mut self,
-        key: &'static str,
+        key: &'a str,
         remedy: &str,
         read: impl FnOnce(&'a Value) -> Result<T, ConfigError>,
     ) -> Option<T> {
-        if self.given(key).next().is_none() {
+        if self.given(key).is_empty() {
             let missing = InvalidOption::new("", "", format!("missing; {remedy}"));
-            self.mistakes.add(missing.into(), key);
+            self.refuse(missing.into(), shown(key));
         }
         self.take(key, read)
     }
@@ -95,17 +109,20 @@ impl<'a> Fields<'a> {
     /// Refuses keys that are right in another place; `remedy` says where.
     pub fn misplaced(&mut self, keys: &[&'static str], remedy: &str) {
         for key in keys {
-            for value in self.given(key) {
+            for value in self.given.get(key).into_iter().flatten() {
                 self.mistakes.add(value.refused(remedy), key);
             }
         }
         self.misplaced.extend(keys);
     }
 
-    /// What the key is given, as often as it is.
-    fn given<'k>(&self, key: &'k str) -> impl Iterator<Item = &'a Value> + use<'a, 'k> {
-        let entries = self.entries.iter();
-        entries.filter_map(move |(name, value)| (name == key).then_some(value))
+    /// Keeps a mistake for [`finish`](Fields::finish).
+    pub(crate) fn refuse(&mut self, error: ConfigError, place: impl fmt::Display) {
+        self.mistakes.add(error, place);
+    }
+
+    fn given(&self, key: &str) -> &[&'a Value] {
+        self.given.get(key).map_or(&[], Vec::as_slice)
     }
 
     /// The whole that was read, if nothing is wrong with any part of it.
@@ -114,16 +131,15 @@ impl<'a> Fields<'a> {
     ///
     /// Every mistake that was found, and every key that was not asked for.
     pub fn finish<T>(mut self, whole: T) -> Result<T, ConfigError> {
-        let keys = [self.known.as_slice(), &self.misplaced].concat();
-        let is_unknown = |(name, _): &&(String, Value)| !keys.contains(&name.as_str());
+        for key in self.known.iter().chain(&self.misplaced) {
+            self.given.remove(key);
+        }
+        let is_unknown = |(name, _): &&(String, Value)| self.given.contains_key(name.as_str());
         let mut unknown = self.entries.iter().filter(is_unknown);
         let told: Vec<_> = unknown.by_ref().take(TOLD).collect();
         let more = unknown.count();
         for (name, value) in told {
-            let hint = match nearest(name, keys.iter().copied()) {
-                Some(nearest) => format!("did you mean {nearest}?"),
-                None => one_of(self.known.iter().copied()),
-            };
+            let hint = did_you_mean(name, &self.known, &self.misplaced);
             self.mistakes.add(value.refused(format!("unknown key; {hint}")), shown(name));
         }
         if more > 0 {
@@ -140,56 +156,4 @@ impl HedgeConfig {
     pub fn take_from(fields: &mut Fields<'_>) -> Self {
         super::options::read(fields)
     }
-}
-
-/// A key as an error shows it: in quotes if it is no plain word.
-pub(crate) fn shown(key: &str) -> String {
-    let plain = |c: char| c.is_alphanumeric() || "_-.".contains(c);
-    if !key.is_empty() && key.chars().take(100).all(plain) {
-        brief(&key)
-    } else {
-        brief(&format_args!("{key:?}"))
-    }
-}
-
-/// A question for the nearest of these names, or all of them if none is near.
-pub(crate) fn did_you_mean<'n>(word: &str, names: impl Iterator<Item = &'n str> + Clone) -> String {
-    match nearest(word, names.clone()) {
-        Some(nearest) => format!("did you mean {nearest}?"),
-        None => one_of(names),
-    }
-}
-
-/// The name that is meant, as far as one can tell.
-pub(super) fn nearest<'n>(word: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
-    let rated = names.map(|name| (likeness(word, name), name));
-    let (likeness, nearest) = rated.max_by(|a, b| a.0.total_cmp(&b.0))?;
-    (likeness >= LIKE).then_some(nearest)
-}
-
-/// What could be written, all of it.
-pub(super) fn one_of<'n>(names: impl Iterator<Item = &'n str>) -> String {
-    let names: Vec<_> = names.collect();
-    match names.as_slice() {
-        [] => "leave it out".to_owned(),
-        [only] => format!("use {only}"),
-        [others @ .., last] => format!("use {} or {last}", others.join(", ")),
-    }
-}
-
-/// How alike two names are, however their words are joined. A word that repeats what the whole
-/// section is about (`hedge_delay`) tells nothing, so it does not count.
-fn likeness(word: &str, name: &str) -> f64 {
-    // Nobody mistypes a name into a page of text; comparing one would take seconds.
-    if word.len() > 64 {
-        return 0.0;
-    }
-    let (word, name) = (plain(word), plain(name));
-    let bare =
-        ["hedge_", "hedging_"].iter().find_map(|prefix| word.strip_prefix(prefix)).unwrap_or(&word);
-    strsim::jaro_winkler(&word, &name).max(strsim::jaro_winkler(bare, &name))
-}
-
-fn plain(name: &str) -> String {
-    name.to_lowercase().replace(['-', ' ', '.'], "_")
 }

@@ -6,6 +6,7 @@
 
 pub(crate) mod fields;
 mod format;
+pub(crate) mod hints;
 mod layers;
 mod learning;
 mod options;

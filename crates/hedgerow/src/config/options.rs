@@ -8,7 +8,7 @@ use hedgerow_core::{
     text,
 };
 
-use super::fields::nearest;
+use super::hints::question;
 use super::learning::{self, DelayConfig};
 use super::{ConfigError, Fields, HedgeConfig, Value};
 use crate::span::SpanMode;
@@ -84,8 +84,8 @@ fn duration_or_mode(value: &Value, text: &str) -> Result<Delay, ConfigError> {
     if duration.is_ok() || !text.trim_start().starts_with(char::is_alphabetic) {
         return duration.map(Delay::After);
     }
-    Err(match nearest(text, ["immediately", "on-failure", "adaptive"].into_iter()) {
-        Some(mode) => value.refused(format!("did you mean {mode}?")),
+    Err(match question(text, &["immediately", "on-failure", "adaptive"], &[]) {
+        Some(question) => value.refused(question),
         None => {
             value.refused(r#"write a duration such as "50ms", immediately, on-failure or adaptive"#)
         }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use hedgerow_core::{InvalidOption, text};
 
-use super::{ConfigError, Mistakes, fields};
+use super::{ConfigError, Mistakes, hints};
 
 /// How much of a refused value an error repeats.
 const SHOWN: usize = 60;
@@ -108,12 +108,12 @@ impl Value {
         name: impl Fn(T) -> &'static str,
     ) -> Result<T, ConfigError> {
         let find = |text: &str| all.iter().copied().find(|one| name(*one) == text);
-        let names = all.iter().map(|one| name(*one));
+        let names = || all.iter().map(|one| name(*one)).collect::<Vec<_>>();
         match self {
             Self::Text(text) => {
-                find(text).ok_or_else(|| self.refused(fields::did_you_mean(text, names)))
+                find(text).ok_or_else(|| self.refused(hints::did_you_mean(text, &names(), &[])))
             }
-            _ => Err(self.refused(fields::one_of(names))),
+            _ => Err(self.refused(hints::one_of(&names()))),
         }
     }
 

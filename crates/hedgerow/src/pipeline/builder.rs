@@ -1,5 +1,6 @@
 //! Puts strategies together.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -144,14 +145,24 @@ impl Builder<()> {
     ///
     /// # Errors
     ///
-    /// As [`build`](Builder::build).
+    /// As [`build`](Builder::build), and more than 64 strategies: each takes room on the stack.
     pub fn build_dynamic(
         mut self,
         strategies: Vec<(Arc<str>, AnyStrategy)>,
     ) -> Result<Pipeline<Dynamic>, InvalidPipeline> {
+        if let Some(too_many) = Self::too_many(strategies.len()) {
+            return Err(InvalidPipeline { mistakes: vec![too_many] });
+        }
         let (names, strategies): (Vec<_>, _) = strategies.into_iter().unzip();
         self.names = names.into_iter().map(Some).collect();
         self.assemble(Dynamic::new(strategies), false)
+    }
+
+    /// A mistake if these are too many strategies.
+    pub(crate) fn too_many(strategies: usize) -> Option<InvalidOption> {
+        const MOST: usize = 64;
+        let remedy = format!("a pipeline has at most {MOST} strategies; leave some out");
+        (strategies > MOST).then(|| InvalidOption::new("strategies", strategies, remedy))
     }
 
     fn assemble<L: Layers>(
@@ -212,16 +223,19 @@ where
     }
 }
 
-/// A name for each strategy: its own, or its kind; numbered where that would be another's.
+/// A name for each strategy: its own, or its kind; numbered where that would be another's. Made names
+/// leave the given ones alone.
 fn unique(names: Vec<Option<Arc<str>>>, layers: &impl Layers) -> Vec<Arc<str>> {
-    let mut given = names.into_iter();
-    let mut unique: Vec<Arc<str>> = Vec::new();
+    let mut given: BTreeSet<_> = names.iter().flatten().cloned().collect();
+    let mut taken = given.clone();
+    let (mut names, mut unique) = (names.into_iter(), Vec::new());
     layers.each(&mut |layer| {
-        let name = given.next().flatten().unwrap_or_else(|| layer.kind().into());
+        let own = names.next().flatten();
+        let first = own.clone().filter(|own| given.remove(own));
+        let name = own.unwrap_or_else(|| layer.kind().into());
         let numbered = (2..).map(|number| Arc::from(format!("{name}-{number}")));
-        let mut names = [Arc::clone(&name)].into_iter().chain(numbered);
-        let free = names.find(|name| !unique.contains(name));
-        unique.extend(free);
+        let mut made = [Arc::clone(&name)].into_iter().chain(numbered);
+        unique.extend(first.or_else(|| made.find(|name| taken.insert(Arc::clone(name)))));
     });
     unique
 }

@@ -1,5 +1,6 @@
 //! Pipelines as a configuration file spells them.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use hedgerow_core::{Budget, ExtraLoad, RatioBudget};
@@ -7,7 +8,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use super::ConfiguredPipeline;
 use super::strategies::{self, Kind};
-use crate::config::fields::{did_you_mean, shown};
+use crate::config::fields::TWICE;
+use crate::config::hints::shown;
 use crate::config::{ConfigError, Fields, Mistakes, Value};
 use crate::pipeline::{AnyStrategy, Builder, Pipeline};
 
@@ -15,7 +17,7 @@ use crate::pipeline::{AnyStrategy, Builder, Pipeline};
 ///
 /// | key | what |
 /// |---|---|
-/// | `strategies` | the names of its strategies, the outermost first |
+/// | `strategies` | the names of its strategies, the outermost first: 64 at most |
 /// | `max_extra_load` | a budget that all its hedges and retries share: `"5%"` |
 /// | the name of a strategy | a table of its settings; all have defaults but what a strategy is about: the limit of a timeout, say |
 ///
@@ -33,7 +35,8 @@ use crate::pipeline::{AnyStrategy, Builder, Pipeline};
 ///
 /// A strategy that is called as its kind needs no `kind`. Everything in seconds has a unit; unknown
 /// keys are refused with the nearest known one, and all mistakes are told at once. Options mean what
-/// they mean in Rust: see [`Retry`](crate::pipeline::Retry) and the others.
+/// they mean in Rust: see [`Retry`](crate::pipeline::Retry) and the others. Strategies that need
+/// values, such as a fallback, go around the pipeline in code: see [`Registry::live`](super::Registry::live).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PipelinesConfig(Vec<(Arc<str>, PipelineConfig)>);
 
@@ -57,9 +60,10 @@ impl TryFrom<&Value> for PipelinesConfig {
             return Err(value.refused("write a table for each pipeline"));
         };
         let (mut pipelines, mut mistakes) = (Vec::new(), Mistakes::default());
-        for (index, (name, value)) in entries.iter().enumerate() {
-            if entries[..index].iter().any(|(known, _)| known == name) {
-                mistakes.add(value.refused("given twice; leave one out"), shown(name));
+        let mut names = BTreeSet::new();
+        for (name, value) in entries {
+            if !names.insert(name) {
+                mistakes.add(value.refused(TWICE), shown(name));
             }
             match PipelineConfig::try_from(value) {
                 Ok(config) => pipelines.push((Arc::from(name.as_str()), config)),
@@ -97,59 +101,46 @@ pub struct PipelineConfig {
 
 const STRATEGIES: &str = "strategies";
 const MAX_EXTRA_LOAD: &str = "max_extra_load";
-const KEYS: [&str; 2] = [STRATEGIES, MAX_EXTRA_LOAD];
+
+/// The settings of a strategy of which nothing is said.
+static NOTHING: Value = Value::Table(Vec::new());
 
 impl TryFrom<&Value> for PipelineConfig {
     type Error = ConfigError;
 
     fn try_from(value: &Value) -> Result<Self, ConfigError> {
-        let (own, settings) = split(value)?;
-        let mut fields = Fields::new(&own)?;
+        if !matches!(value, Value::Table(_)) {
+            return Err(value.refused("write a table with the key strategies"));
+        }
+        let mut fields = Fields::new(value)?;
         let example = r#"name them, the outermost first: ["timeout", "hedge"]"#;
         let names = fields.require(STRATEGIES, example, |value| {
             value.list(|name| name.text().map(Arc::<str>::from))
         });
+        let names = names.unwrap_or_default();
+        // Nobody reads a thousand complaints about what is too much anyway.
+        if let Some(too_many) = Builder::too_many(names.len()) {
+            return Err(too_many.into());
+        }
         let max_extra_load = fields.take(MAX_EXTRA_LOAD, |value| {
             ExtraLoad::at_most_one(value.ratio()?).map_err(|error| value.refused(error.remedy()))
         });
-        let names = names.unwrap_or_default();
-        let mut mistakes = Mistakes::default();
-        for (key, value) in &settings {
-            if !names.iter().any(|name| **name == **key) {
-                let known = names.iter().map(|name| &**name).chain(KEYS);
-                let remedy = format!("unknown key; {}", did_you_mean(key, known));
-                mistakes.add(value.refused(remedy), shown(key));
-            }
-        }
-        let mut strategies = Vec::new();
+        let (mut strategies, mut seen) = (Vec::new(), BTreeSet::new());
         for (index, name) in names.iter().enumerate() {
-            if names[..index].contains(name) {
+            if !seen.insert(name) {
                 let remedy = "named twice; give each strategy a name of its own, and its kind";
                 let twice = Value::Text(name.to_string()).refused(remedy);
-                mistakes.add(twice, format_args!("{STRATEGIES}[{index}]"));
+                fields.refuse(twice, format_args!("{STRATEGIES}[{index}]"));
                 continue;
             }
-            match strategies::kind_of(name, settings.iter().find(|(key, _)| **key == **name)) {
-                Ok((kind, settings)) => strategies.push((Arc::clone(name), kind, settings)),
-                Err(error) => mistakes.add(error, shown(name)),
+            let read = |settings| strategies::kind_of(name, settings);
+            if let Some((kind, settings)) = fields.take_or(name, Some(&NOTHING), read) {
+                strategies.push((Arc::clone(name), kind, settings));
             }
         }
-        if let Err(error) = fields.finish(()) {
-            mistakes.add(error, "");
-        }
         let written = value.clone();
-        mistakes.unless_any(Self { strategies, max_extra_load, written })?.checked()
+        fields.finish(Self { strategies, max_extra_load, written })?.checked()
     }
-}
-
-/// The keys of the pipeline itself, and those of its strategies.
-fn split(value: &Value) -> Result<(Value, Vec<(String, Value)>), ConfigError> {
-    let Value::Table(entries) = value else {
-        return Err(value.refused("write a table with the key strategies"));
-    };
-    let is_own = |(key, _): &(String, Value)| KEYS.contains(&key.as_str());
-    let (own, settings) = entries.iter().cloned().partition(is_own);
-    Ok((Value::Table(own), settings))
 }
 
 impl PipelineConfig {
@@ -175,7 +166,9 @@ impl PipelineConfig {
 
     /// Finds what only the strategies know to be wrong.
     fn checked(self) -> Result<Self, ConfigError> {
-        let Err(invalid) = Pipeline::builder().build_dynamic(self.made(None)) else {
+        let made = self.made(None).into_iter();
+        let made = made.map(|(name, strategy)| (shown(&name).into(), strategy));
+        let Err(invalid) = Pipeline::builder().build_dynamic(made.collect()) else {
             return Ok(self);
         };
         let mut mistakes = Mistakes::default();

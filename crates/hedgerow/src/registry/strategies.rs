@@ -3,8 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use hedgerow_core::Budget;
+use hedgerow_core::{Budget, Losers};
 
+use crate::config::fields::TWICE;
+use crate::config::hints::{one_of, question};
 use crate::config::{ConfigError, Fields, HedgeConfig, Value};
 use crate::pipeline::parts::Latency;
 use crate::pipeline::{
@@ -49,28 +51,40 @@ impl Kind {
 
 const KIND: &str = "kind";
 
+/// Kinds that work on values, of which a file has none.
+const OF_CODE: [&str; 2] = ["fallback", "cache"];
+
+/// How those get around a pipeline from a file.
+const BY_CODE: &str = "needs code, which can put it around this pipeline: see Registry::live";
+
 /// Which kind of strategy this is, and its settings: by what it says, or by what it is called.
-pub(super) fn kind_of(
-    name: &str,
-    given: Option<&(String, Value)>,
-) -> Result<(Kind, Value), ConfigError> {
-    let nothing = Value::Table(Vec::new());
-    let value = given.map_or(&nothing, |(_, value)| value);
-    let (said, settings) = match value {
-        Value::Table(entries) => {
-            let (said, settings): (Vec<_>, _) =
-                entries.iter().cloned().partition(|(key, _)| key == KIND);
-            (said.into_iter().next(), Value::Table(settings))
-        }
-        other => (None, other.clone()),
-    };
-    let said = said.map(|(_, kind)| kind);
-    let kind = match &said {
-        Some(kind) => kind.choice(&Kind::ALL, Kind::name).map_err(|error| error.within(KIND))?,
+pub(super) fn kind_of(name: &str, given: &Value) -> Result<(Kind, Value), ConfigError> {
+    let mut said = Vec::new();
+    let mut settings = given.clone();
+    if let Value::Table(entries) = &mut settings {
+        said = entries.extract_if(.., |(key, _)| key == KIND).map(|(_, kind)| kind).collect();
+    }
+    let kind = match said.as_slice() {
         // It is called as its kind, or nobody knows what it is.
-        None => Value::Text(name.to_owned()).choice(&Kind::ALL, Kind::name)?,
+        [] => known(&Value::Text(name.to_owned()))?,
+        [kind] => known(kind).map_err(|error| error.within(KIND))?,
+        [_, again, ..] => return Err(again.refused(TWICE).within(KIND)),
     };
     read(kind, &settings).map(|_| (kind, settings))
+}
+
+/// The kind of this name.
+fn known(name: &Value) -> Result<Kind, ConfigError> {
+    let text = name.text().unwrap_or_default();
+    if let Some(kind) = Kind::ALL.into_iter().find(|kind| kind.name() == text) {
+        return Ok(kind);
+    }
+    let names = Kind::ALL.map(Kind::name);
+    Err(name.refused(match question(text, &names, &[]) {
+        _ if OF_CODE.contains(&text) => format!("a {text} {BY_CODE}"),
+        Some(question) => question,
+        None => format!("{}, as name or as kind; any other strategy {BY_CODE}", one_of(&names)),
+    }))
 }
 
 /// A strategy of this kind with these settings.
@@ -78,10 +92,7 @@ pub(super) fn read(kind: Kind, settings: &Value) -> Result<AnyStrategy, ConfigEr
     match kind {
         Kind::Timeout => timeout(settings).map(AnyStrategy::Timeout),
         Kind::Retry => retry(settings).map(AnyStrategy::Retry),
-        Kind::Hedge => {
-            let config = HedgeConfig::try_from(settings)?;
-            Ok(AnyStrategy::Hedge(Hedging::new(config.hedge())))
-        }
+        Kind::Hedge => hedge(settings).map(AnyStrategy::Hedge),
         Kind::CircuitBreaker => breaker(settings).map(AnyStrategy::CircuitBreaker),
         Kind::RateLimiter => rate_limiter(settings).map(AnyStrategy::RateLimiter),
         Kind::ConcurrencyLimiter => {
@@ -98,6 +109,16 @@ fn timeout(settings: &Value) -> Result<Timeout, ConfigError> {
     let mut fields = Fields::new(settings)?;
     let limit = fields.require("limit", r#"write a duration such as "2s""#, Value::duration);
     fields.finish(limit).map(|limit| Timeout::after(limit.unwrap_or_default()))
+}
+
+fn hedge(settings: &Value) -> Result<Hedging, ConfigError> {
+    let mut fields = Fields::new(settings)?;
+    let hedge = HedgeConfig::take_from(&mut fields).hedge();
+    if hedge.policy().losers == Losers::Detach {
+        let remedy = "losers of a pipeline from a file cannot run on; write drop or join";
+        fields.misplaced(&["losers"], remedy);
+    }
+    fields.finish(Hedging::new(hedge))
 }
 
 /// How waits grow, and the retry that they grow so for.

@@ -134,6 +134,8 @@ mod presets_structured;
 mod properties;
 /// Named pipelines from one configuration.
 mod registry;
+/// What is wrong with them.
+mod registry_mistakes;
 /// What once broke.
 mod regressions;
 /// Policies that are changed while they are used.

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use hedgerow::pipeline::{
-    Hedging, Outcome, PerTarget, Pipeline, PipelineError, RestOfPipeline, Timeout,
+    Builder, Hedging, Outcome, PerTarget, Pipeline, PipelineError, RestOfPipeline, Timeout,
 };
 use hedgerow::{
     Attempt, CancellationToken, Delay, FailureStart, Hedge, NextAction, NextHedge, Properties,
@@ -487,4 +487,22 @@ async fn what_a_nested_pipeline_cannot_raise_need_not_be_matched() {
         Outcome::Success(value) | Outcome::Failed(value) => panic!("{value}"),
         Outcome::TimedOut(timed_out) => assert_eq!(timed_out.elapsed(), ms(50)),
     }
+}
+
+#[test]
+fn made_names_leave_given_ones_alone() {
+    let names = |builder: Builder<_>| {
+        let pipeline = builder.timeout(ms(2)).timeout(ms(3)).named("x").timeout(ms(4)).build();
+        let pipeline = pipeline.unwrap();
+        pipeline.strategies().iter().map(|info| info.name.to_string()).collect::<Vec<_>>()
+    };
+    let first = || Pipeline::builder().timeout(ms(1));
+    assert_eq!(names(first()), ["timeout", "timeout-2", "x", "timeout-3"]);
+    assert_eq!(names(first().named("timeout-2")), ["timeout-2", "timeout", "x", "timeout-3"]);
+    assert_eq!(names(first().named("timeout")), ["timeout", "timeout-2", "x", "timeout-3"]);
+    assert_eq!(names(first().named("x")), ["x", "timeout", "x-2", "timeout-2"]);
+    let last = Pipeline::builder().timeout(ms(1)).timeout(ms(2)).timeout(ms(3)).named("timeout-2");
+    let last = last.build().unwrap();
+    let last: Vec<_> = last.strategies().iter().map(|info| &*info.name).collect();
+    assert_eq!(last, ["timeout", "timeout-3", "timeout-2"]);
 }

@@ -1,20 +1,15 @@
 //! Named pipelines from one configuration, changed while they are in use.
 
+use std::sync::{Arc, Mutex};
+
 use hedgerow::Attempt;
-use hedgerow::pipeline::PipelineError;
+use hedgerow::pipeline::{Fallback, Pipeline, PipelineError, Retry};
 use hedgerow::registry::{PipelinesConfig, Registry};
 
-use crate::support::{Notes, act, err, never, ok};
+use crate::support::{Notes, act, err, lock, ms, never, ok};
 
-fn read(text: &str) -> PipelinesConfig {
+pub(crate) fn read(text: &str) -> PipelinesConfig {
     toml::from_str(text).unwrap_or_else(|error| panic!("{error}"))
-}
-
-/// The mistakes in a configuration, one a line.
-fn refused(text: &str) -> Vec<String> {
-    let value: hedgerow::config::Value = toml::from_str(text).unwrap();
-    let error = PipelinesConfig::try_from(&value).unwrap_err();
-    error.to_string().lines().map(str::to_owned).collect()
 }
 
 const SEARCH: &str = r#"
@@ -50,43 +45,6 @@ async fn pipelines_come_from_a_file_by_their_names() {
     assert!(matches!(late, Err(PipelineError::TimedOut(_))));
 }
 
-#[test]
-fn every_mistake_is_told_with_its_place() {
-    let told = refused(
-        r#"
-        [search]
-        strategies = ["timeout", "hegde", "hedge", "timeout", "slow"]
-        slow = { kind = "timeuot" }
-        attempt = { kind = "timeout", limit = "1s" }
-        hedge = { dealy = "5ms" }
-        max_extra_laod = "5%"
-        [fine]
-        strategies = []
-        [none]
-        timeout = "1s"
-        [zero]
-        strategies = ["timeout"]
-        timeout = "0s"
-        "#,
-    );
-    let expected = [
-        r#"search.attempt = {"kind": "timeout", "limit": "1s"}: unknown key; "#,
-        r#"search.max_extra_laod = "5%": unknown key; did you mean max_extra_load?"#,
-        "search.timeout.limit: missing; ",
-        r#"search.hegde = "hegde": did you mean hedge?"#,
-        r#"search.hedge.dealy = "5ms": unknown key; did you mean delay?"#,
-        r#"search.strategies[3] = "timeout": named twice; "#,
-        r#"search.slow.kind = "timeuot": did you mean timeout?"#,
-        "none.timeout = \"1s\": unknown key; ",
-        "none.strategies: missing; ",
-        "zero.timeout.limit = 0s: nothing could ever answer",
-    ];
-    assert_eq!(told.len(), expected.len(), "{told:#?}");
-    for expected in expected {
-        assert!(told.iter().any(|line| line.starts_with(expected)), "{expected}\n{told:#?}");
-    }
-}
-
 #[tokio::test(start_paused = true)]
 async fn pr_95_a_change_is_for_later_executions_and_a_bad_one_for_none() {
     let registry = Registry::new(&read(SEARCH));
@@ -100,7 +58,8 @@ async fn pr_95_a_change_is_for_later_executions_and_a_bad_one_for_none() {
     assert!(under_way.await.is_err());
     assert_eq!(notes.at(), 50, "what was made before ends as it began");
     // A bad file is refused when it is read: it never gets to the registry.
-    assert!(!refused("[plain]\nstrategies = [\"hdge\"]").is_empty());
+    let bad = toml::from_str::<PipelinesConfig>("[plain]\nstrategies = [\"hdge\"]");
+    assert!(bad.unwrap_err().to_string().contains("did you mean hedge?"));
     assert_eq!(registry.get("plain").unwrap().to_string(), "plain: work");
 }
 
@@ -177,51 +136,6 @@ async fn every_kind_of_strategy_can_be_configured() {
     assert_eq!(read(bare).get("all").unwrap().pipeline("all").strategies().len(), 3);
 }
 
-#[test]
-fn mistakes_of_every_kind_have_their_places() {
-    let told = refused(
-        r#"
-        [all]
-        strategies = ["retry", "circuit-breaker", "rate-limiter", "concurrency-limiter", "chaos", "linear"]
-        retry = { backoff = "exponental", max_retries = "for ever", factor = "x" }
-        linear = { kind = "retry", backoff = "linear", factor = 2 }
-        circuit-breaker = { failure_ratio = 2, probes = 0 }
-        concurrency-limiter = { limit = 0 }
-        chaos = { latency = "1s", rate = 3 }
-        "#,
-    );
-    let expected = [
-        r#"all.retry.backoff = "exponental": did you mean exponential?"#,
-        r#"all.retry.max_retries = "for ever": write a whole number, or "forever""#,
-        r#"all.retry.factor = "x": "#,
-        "all.linear.factor = 2: only an exponential back-off has a factor",
-        "all.rate-limiter.permits: missing; ",
-    ];
-    assert_eq!(told.len(), expected.len(), "{told:#?}");
-    for expected in expected {
-        assert!(told.iter().any(|line| line.starts_with(expected)), "{expected}\n{told:#?}");
-    }
-    let row = "[all]\nstrategies = [\"circuit-breaker\"]\ncircuit-breaker = { consecutive = 3, window = \"1s\" }";
-    assert!(refused(row)[0].ends_with("it is for a failure_ratio, which is not given"));
-    let told = refused(
-        r#"
-        [all]
-        strategies = ["circuit-breaker", "concurrency-limiter", "chaos"]
-        circuit-breaker = { failure_ratio = 1.5, probes = 0 }
-        concurrency-limiter = { limit = 0 }
-        chaos = { latency = "1s", rate = 3 }
-        "#,
-    );
-    let starts: Vec<_> = told.iter().map(|line| line.split(" = ").next().unwrap()).collect();
-    let expected = [
-        "all.circuit-breaker.failure_ratio",
-        "all.circuit-breaker.probes",
-        "all.concurrency-limiter.limit",
-        "all.chaos.rate",
-    ];
-    assert_eq!(starts, expected);
-}
-
 #[tokio::test(start_paused = true)]
 async fn pr_95_a_breaker_goes_on_if_its_settings_stay() {
     let text = r#"
@@ -237,4 +151,96 @@ async fn pr_95_a_breaker_goes_on_if_its_settings_stay() {
     assert!(run(ok(0, "a")).await.unwrap_err().rejected().is_some(), "it is still open");
     registry.set(&read(&text.replace("60s", "50s")));
     assert_eq!(run(ok(0, "a")).await, Ok("a"), "set otherwise it begins anew");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_live_pipeline_is_what_is_in_force_and_goes_on_when_its_name_is_gone() {
+    let limit =
+        |limit| read(&format!("[plain]\nstrategies = [\"timeout\"]\ntimeout = \"{limit}ms\""));
+    let registry = Registry::new(&limit(50));
+    assert!(registry.live("other").is_none());
+    let pipeline = Pipeline::builder().with(registry.live("plain").unwrap()).build().unwrap();
+    let run = async || {
+        let notes = Notes::new();
+        assert!(pipeline.execute(|_| act(never())).await.unwrap_err().timed_out().is_some());
+        notes.at()
+    };
+    assert_eq!(run().await, 50);
+    registry.set(&limit(20));
+    assert_eq!(run().await, 20);
+    registry.set(&read("[other]\nstrategies = []"));
+    assert_eq!(run().await, 50, "as it was when the pipeline was built");
+    registry.set(&limit(30));
+    assert_eq!(run().await, 30);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_live_pipeline_changes_for_runs_that_begin_later() {
+    let registry = Registry::new(&read(SEARCH));
+    let pipeline = Pipeline::builder()
+        .retry(Retry::immediately().max_retries(1))
+        .with(registry.live("plain").unwrap())
+        .build()
+        .unwrap();
+    let notes = Notes::new();
+    let work = |attempt: Attempt| {
+        if attempt.number() == 0 {
+            registry.set(&read("[plain]\nstrategies = [\"timeout\"]\ntimeout = \"5ms\""));
+        }
+        act(never())
+    };
+    assert!(pipeline.execute(work).await.is_err());
+    assert_eq!(notes.at(), 55, "the first try ends as it began");
+}
+
+#[tokio::test(start_paused = true)]
+async fn attempts_of_a_live_pipeline_are_numbered_with_those_around_it() {
+    let registry = Registry::new(&read(SEARCH));
+    let pipeline = Pipeline::builder()
+        .retry(Retry::immediately().max_retries(1))
+        .with(registry.live("search").unwrap())
+        .build()
+        .unwrap();
+    assert_eq!(pipeline.max_attempts(), Some(6));
+    let inside = registry.get("search").unwrap();
+    assert_eq!(
+        pipeline.to_string(),
+        format!("pipeline: retry (once, at once) > pipeline ({inside}) > work")
+    );
+    let seen = Mutex::new(Vec::new());
+    let work = |attempt: Attempt| {
+        lock(&seen).push((attempt.number(), attempt.hedge_number()));
+        act(err(1, "x"))
+    };
+    assert!(pipeline.execute(work).await.is_err());
+    assert_eq!(*lock(&seen), [(0, 0), (1, 1), (2, 2), (3, 0), (4, 1), (5, 2)]);
+    let tight = Pipeline::builder().timeout(ms(100));
+    let tight = tight.with(registry.live("search").unwrap()).build().unwrap();
+    assert!(tight.warnings()[0].contains("150ms"), "{:?}", tight.warnings());
+}
+
+#[tokio::test(start_paused = true)]
+async fn executions_around_a_live_pipeline_can_be_spawned() {
+    let lines = crate::p_events::Lines::default();
+    let observer = lines.observer();
+    let setup = move |builder: hedgerow::pipeline::Builder<()>| builder.observer(observer.clone());
+    let registry = Registry::with(&read(SEARCH), setup);
+    let pipeline = Pipeline::builder()
+        .fallback(Fallback::value("instead"))
+        .with(registry.live("plain").unwrap())
+        .build()
+        .unwrap();
+    let pipeline = Arc::new(pipeline.boxed::<&str, &str>());
+    let runs = [never(), ok(5, "a")].map(|does| {
+        let pipeline = Arc::clone(&pipeline);
+        tokio::spawn(async move { pipeline.execute(|_| act(does)).await })
+    });
+    let [late, fine] = runs;
+    assert_eq!((late.await.unwrap(), fine.await.unwrap()), (Ok("instead"), Ok("a")));
+    assert_eq!(
+        lines.with("TimedOut").len(),
+        1,
+        "told to the registry's observer: {:?}",
+        lines.all()
+    );
 }

@@ -1,0 +1,273 @@
+//! What is wrong with pipelines in files, and what is said of it.
+
+use hedgerow::config::Value;
+use hedgerow::pipeline::{AnyStrategy, Pipeline, Timeout};
+use hedgerow::registry::PipelinesConfig;
+
+use crate::registry::read;
+use crate::support::{act, ms, ok};
+
+/// The mistakes in a configuration, one a line.
+fn refused(text: &str) -> Vec<String> {
+    refused_value(&toml::from_str(text).unwrap())
+}
+
+/// The same of JSON, which may give a key twice.
+fn refused_json(text: &str) -> Vec<String> {
+    refused_value(&serde_json::from_str(text).unwrap())
+}
+
+fn refused_value(value: &Value) -> Vec<String> {
+    let error = PipelinesConfig::try_from(value).unwrap_err();
+    error.to_string().lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn every_mistake_is_told_with_its_place() {
+    let told = refused(
+        r#"
+        [search]
+        strategies = ["timeout", "hegde", "hedge", "timeout", "slow"]
+        slow = { kind = "timeuot" }
+        attempt = { kind = "timeout", limit = "1s" }
+        hedge = { dealy = "5ms" }
+        max_extra_laod = "5%"
+        [near]
+        strategies = ["hedge"]
+        hegde = {}
+        [fine]
+        strategies = []
+        [none]
+        timeout = "1s"
+        [zero]
+        strategies = ["timeout"]
+        timeout = "0s"
+        "#,
+    );
+    let expected = [
+        r#"search.attempt = {"kind": "timeout", "limit": "1s"}: unknown key; "#,
+        r#"search.max_extra_laod = "5%": unknown key; did you mean max_extra_load?"#,
+        "search.timeout.limit: missing; ",
+        r#"search.hegde = "hegde": did you mean hedge?"#,
+        r#"search.hedge.dealy = "5ms": unknown key; did you mean delay?"#,
+        r#"search.strategies[3] = "timeout": named twice; "#,
+        r#"search.slow.kind = "timeuot": did you mean timeout?"#,
+        "near.hegde = {}: unknown key; did you mean hedge?",
+        "none.timeout = \"1s\": unknown key; ",
+        "none.strategies: missing; ",
+        "zero.timeout.limit = 0s: nothing could ever answer",
+    ];
+    assert_eq!(told.len(), expected.len(), "{told:#?}");
+    for expected in expected {
+        assert!(told.iter().any(|line| line.starts_with(expected)), "{expected}\n{told:#?}");
+    }
+}
+
+#[test]
+fn mistakes_of_every_kind_have_their_places() {
+    let told = refused(
+        r#"
+        [all]
+        strategies = ["retry", "circuit-breaker", "rate-limiter", "concurrency-limiter", "chaos", "linear"]
+        retry = { backoff = "exponental", max_retries = "for ever", factor = "x" }
+        linear = { kind = "retry", backoff = "linear", factor = 2 }
+        circuit-breaker = { failure_ratio = 2, probes = 0 }
+        concurrency-limiter = { limit = 0 }
+        chaos = { latency = "1s", rate = 3 }
+        "#,
+    );
+    let expected = [
+        r#"all.retry.backoff = "exponental": did you mean exponential?"#,
+        r#"all.retry.max_retries = "for ever": write a whole number, or "forever""#,
+        r#"all.retry.factor = "x": "#,
+        "all.linear.factor = 2: only an exponential back-off has a factor",
+        "all.rate-limiter.permits: missing; ",
+    ];
+    assert_eq!(told.len(), expected.len(), "{told:#?}");
+    for expected in expected {
+        assert!(told.iter().any(|line| line.starts_with(expected)), "{expected}\n{told:#?}");
+    }
+    let row = "[all]\nstrategies = [\"circuit-breaker\"]\ncircuit-breaker = { consecutive = 3, window = \"1s\" }";
+    assert!(refused(row)[0].ends_with("it is for a failure_ratio, which is not given"));
+    let told = refused(
+        r#"
+        [all]
+        strategies = ["circuit-breaker", "concurrency-limiter", "chaos"]
+        circuit-breaker = { failure_ratio = 1.5, probes = 0 }
+        concurrency-limiter = { limit = 0 }
+        chaos = { latency = "1s", rate = 3 }
+        "#,
+    );
+    let starts: Vec<_> = told.iter().map(|line| line.split(" = ").next().unwrap()).collect();
+    let expected = [
+        "all.circuit-breaker.failure_ratio",
+        "all.circuit-breaker.probes",
+        "all.concurrency-limiter.limit",
+        "all.chaos.rate",
+    ];
+    assert_eq!(starts, expected);
+}
+
+/// A pipeline of so many strategies, of the kinds in turn.
+fn many(count: usize, kinds: &[&str]) -> String {
+    let name = |index| format!("s{index}");
+    let names: Vec<_> = (0..count).map(|index| format!("{:?}", name(index))).collect();
+    let table = |(index, kind)| format!("{} = {kind}\n", name(index));
+    let tables: String = kinds.iter().cycle().enumerate().take(count).map(table).collect();
+    format!("[big]\nstrategies = [{}]\n{tables}", names.join(", "))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pipeline_has_64_strategies_at_most() {
+    let kinds = [
+        r#"{ kind = "timeout", limit = "60s" }"#,
+        r#"{ kind = "retry", max_retries = 1 }"#,
+        r#"{ kind = "hedge" }"#,
+        r#"{ kind = "circuit-breaker" }"#,
+        r#"{ kind = "concurrency-limiter", limit = 9 }"#,
+    ];
+    for kinds in kinds.chunks(1).chain([&kinds[..]]) {
+        let most = read(&many(64, kinds)).get("big").unwrap().pipeline("big");
+        assert_eq!(most.execute(|_| act(ok(5, "a"))).await, Ok("a"), "it fits on the stack");
+    }
+    let remedy = "a pipeline has at most 64 strategies; leave some out";
+    assert_eq!(refused(&many(65, &kinds)), [format!("big.strategies = 65: {remedy}")]);
+    let timeout = || ("a".into(), AnyStrategy::Timeout(Timeout::after(ms(1))));
+    let built = |count| Pipeline::builder().build_dynamic((0..count).map(|_| timeout()).collect());
+    assert_eq!(built(64).unwrap().strategies().len(), 64);
+    assert_eq!(built(65).unwrap_err().to_string(), format!("strategies = 65: {remedy}"));
+}
+
+#[test]
+fn a_file_of_mistakes_is_refused_in_few_words() {
+    let join = |texts: Vec<String>| texts.join(",");
+    let long = |index| format!("\"{}{index}\"", "\\u001b".repeat(1_000));
+    let names = |count| join((0..count).map(long).collect());
+    let unknown = |count| join((0..count).map(|index| format!("\"k{index}\":0")).collect());
+    let pipelines = |inside: String| {
+        let pipeline = |index| format!("\"p{index}\":{{{inside}}}");
+        format!("{{{}}}", join((0..6_000).map(pipeline).collect()))
+    };
+    let strategies = |names: &str, more: &str| format!("\"strategies\":[{names}],{more}");
+    let of_hedge = strategies("\"hedge\"", &format!("\"hedge\":{{{}}}", unknown(12)));
+    let twice = strategies(&join(vec![names(32), names(32)]), "\"max_extra_load\":1");
+    for (text, untold) in [
+        (format!("{{\"p\":{{{}}}}}", strategies(&names(60), &unknown(50_000))), 51),
+        (pipelines(unknown(12)), 71_980),
+        (pipelines(of_hedge), 65_980),
+        (format!("{{\"p\":{{{twice}}}}}"), 44),
+    ] {
+        let told = refused_json(&text);
+        assert_eq!(told.last().unwrap(), &format!("and {untold} more mistakes"));
+        assert_eq!(told.len(), 21);
+        assert!(told.iter().all(|line| line.len() < 1_500), "{told:#?}");
+        assert!(told.iter().all(|line| !line.contains('\u{1b}')), "{told:#?}");
+    }
+}
+
+#[test]
+fn what_is_given_twice_is_refused() {
+    let told = refused_json(
+        r#"{ "a": { "strategies": ["timeout", "slow", "retry"], "timeout": "1s", "timeout": "2s",
+                    "slow": { "kind": "timeout", "kind": "retry", "limit": "1s" },
+                    "retry": { "base": "1s", "base": "2s" } },
+             "b": { "strategies": [] }, "b": { "strategies": [] } }"#,
+    );
+    assert_eq!(
+        told,
+        [
+            r#"a.timeout = "2s": given twice; leave one out"#,
+            r#"a.slow.kind = "retry": given twice; leave one out"#,
+            r#"a.retry.base = "2s": given twice; leave one out"#,
+            r#"b = {"strategies": []}: given twice; leave one out"#,
+        ]
+    );
+}
+
+/// What is said of a strategy with these settings.
+#[track_caller]
+fn of_strategy(name: &str, settings: &str) -> String {
+    let text = format!("[p]\nstrategies = [\"{name}\"]\n{name} = {settings}");
+    let [told] = refused(&text).try_into().unwrap();
+    told
+}
+
+#[test]
+fn what_only_code_can_have_is_told_where_it_goes() {
+    for name in ["fallback", "cache"] {
+        let code = format!(
+            "a {name} needs code, which can put it around this pipeline: see Registry::live"
+        );
+        assert_eq!(of_strategy(name, "{}"), format!("p.{name} = \"{name}\": {code}"));
+        let by_kind = of_strategy("mine", &format!("{{ kind = \"{name}\" }}"));
+        assert_eq!(by_kind, format!("p.mine.kind = \"{name}\": {code}"));
+    }
+    let own = of_strategy("mine", "{}");
+    let rest = "chaos, as name or as kind; any other strategy needs code, which can put it around \
+                this pipeline: see Registry::live";
+    assert!(own.starts_with(r#"p.mine = "mine": use timeout, "#) && own.ends_with(rest), "{own}");
+    assert_eq!(
+        of_strategy("hedge", r#"{ losers = "detach" }"#),
+        r#"p.hedge.losers = "detach": losers of a pipeline from a file cannot run on; write drop or join"#
+    );
+}
+
+#[test]
+fn words_of_the_builders_are_asked_about() {
+    for (word, meant) in [
+        ("breaker", "circuit-breaker"),
+        ("limiter", "rate-limiter or concurrency-limiter"),
+        ("rate", "rate-limiter"),
+        ("concurrency", "concurrency-limiter"),
+        ("bulkhead", "concurrency-limiter"),
+    ] {
+        let said = format!("p.{word} = {word:?}: did you mean {meant}?");
+        assert_eq!(of_strategy(word, "{}"), said);
+    }
+    for (kind, word, meant) in [
+        ("retry", "delay", "base"),
+        ("retry", "times", "max_retries"),
+        ("retry", "retries", "max_retries"),
+        ("retry", "attempts", "max_retries"),
+        ("hedge", "after", "delay"),
+        ("hedge", "attempts", "max_hedges"),
+    ] {
+        let said = format!("p.{kind}.{word} = \"5s\": unknown key; did you mean {meant}?");
+        assert_eq!(of_strategy(kind, &format!("{{ {word} = \"5s\" }}")), said);
+    }
+    let chaos = of_strategy("chaos", r#"{ latency = "1s", delay = "1s" }"#);
+    assert!(chaos.ends_with("did you mean latency?"), "{chaos}");
+    let limiter = of_strategy("rate-limiter", "{ permits = 5, quantity = 5 }");
+    assert!(limiter.ends_with("did you mean permits?"), "{limiter}");
+}
+
+#[test]
+fn options_are_called_as_the_file_calls_them() {
+    for (kind, settings) in [
+        ("timeout", vec!["limit = \"0s\""]),
+        ("retry", vec!["factor = 0.5", "jitter = 2", "max_delay = \"1ms\""]),
+        (
+            "rate-limiter",
+            vec!["permits = 0", "period = \"0s\", permits = 1", "burst = 0, permits = 1"],
+        ),
+        ("concurrency-limiter", vec!["limit = 0", "max_wait = \"0s\", limit = 1"]),
+        ("chaos", vec!["rate = 2, latency = \"1s\""]),
+        (
+            "circuit-breaker",
+            vec![
+                "failure_ratio = 0",
+                "min_throughput = 0",
+                "window = \"0s\"",
+                "consecutive = 0",
+                "probes = 0",
+                "probe_lease = \"0s\"",
+            ],
+        ),
+    ] {
+        for settings in settings {
+            let (key, _) = settings.split_once(' ').unwrap();
+            let told = of_strategy(kind, &format!("{{ {settings} }}"));
+            assert!(told.starts_with(&format!("p.{kind}.{key} = ")), "{told}");
+        }
+    }
+}
