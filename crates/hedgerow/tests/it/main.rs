@@ -94,6 +94,8 @@ mod p_retry;
 mod p_same;
 /// The limiters, in every order in which things can happen to three callers.
 mod p_schedules;
+/// Pipelines as they are put together.
+mod p_shapes;
 /// Streams through a pipeline.
 mod p_streams;
 /// Pipelines of work that blocks.

@@ -2,46 +2,18 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
-use hedgerow::pipeline::{
-    Builder, Hedging, Outcome, PerTarget, Pipeline, PipelineError, RestOfPipeline, Timeout,
-};
+use hedgerow::pipeline::{Hedging, Outcome, Pipeline, PipelineError, RestOfPipeline};
 use hedgerow::{
     Attempt, CancellationToken, Delay, FailureStart, Hedge, NextAction, NextHedge, Properties,
 };
 use tokio::time::{Instant, sleep};
 
-use crate::support::{Act, Notes, Scripted, act, err, lock, ms, never, ok, poll_once, told};
-
-/// Work whose attempts do what the script says, by their numbers in the whole execution.
-fn script<const N: usize>(
-    notes: &Notes,
-    script: [Act; N],
-) -> impl Fn(Attempt) -> Scripted + Clone + Send + Sync + use<N> {
-    let notes = notes.clone();
-    move |attempt: Attempt| {
-        let number = u8::try_from(attempt.number()).unwrap();
-        let does = script.get(usize::from(number)).copied();
-        Box::pin(notes.clone().attempt(number, act(does.unwrap_or(Act::Never))))
-    }
-}
+use crate::p_told::script;
+use crate::support::{Notes, err, lock, ms, never, ok, poll_once, told};
 
 fn hedge(delay: u64, hedges: u32) -> Hedge {
     Hedge::after(ms(delay)).max_hedges(hedges)
-}
-
-#[tokio::test(start_paused = true)]
-async fn an_empty_pipeline_only_runs_the_work() {
-    let pipeline = Pipeline::builder().build().unwrap();
-    let notes = Notes::new();
-    assert_eq!(pipeline.execute(script(&notes, [ok(10, "a")])).await, Ok("a"));
-    assert_eq!(pipeline.max_attempts(), Some(1));
-    assert_eq!(pipeline.to_string(), "pipeline: work");
-    match pipeline.execute(script(&notes, [err(10, "x")])).settle().await {
-        Outcome::Success(value) => panic!("{value}"),
-        Outcome::Failed(error) => assert_eq!(error, "x"),
-    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -114,30 +86,6 @@ async fn t45_timeouts_have_names_and_places() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn t47_the_first_added_is_outermost() {
-    let outside = Pipeline::builder().timeout(ms(30)).hedge(hedge(10, 1)).build().unwrap();
-    let inside = Pipeline::builder().hedge(hedge(10, 1)).timeout(ms(30)).build().unwrap();
-    let scripted = [never(), ok(25, "b")];
-    let outcome = outside.execute(script(&Notes::new(), scripted)).await;
-    assert!(outcome.unwrap_err().timed_out().is_some(), "30 ms for both");
-    assert_eq!(inside.execute(script(&Notes::new(), scripted)).await, Ok("b"), "for each");
-}
-
-#[test]
-fn t48_all_mistakes_come_at_once_when_it_is_built() {
-    let error = Pipeline::builder()
-        .timeout(Duration::ZERO)
-        .named("total")
-        .with(PerTarget::new(Vec::<(&str, Pipeline<hedgerow::pipeline::End>)>::new()))
-        .hedge(Hedge::abandoning())
-        .build()
-        .unwrap_err();
-    let options: Vec<_> = error.mistakes().iter().map(hedgerow::InvalidOption::option).collect();
-    assert_eq!(options, ["total.limit", "per-target.targets", "hedge.losers"]);
-    assert!(error.to_string().starts_with("total.limit = 0s: "), "{error}");
-}
-
-#[tokio::test(start_paused = true)]
 async fn t49_only_what_can_happen_has_to_be_matched() {
     let token = CancellationToken::new();
     let pipeline = Pipeline::builder().timeout(ms(10)).hedge(hedge(5, 1)).build().unwrap();
@@ -152,34 +100,6 @@ async fn t49_only_what_can_happen_has_to_be_matched() {
         pipeline.execute(script(&Notes::new(), [ok(0, "a")])).settle().await.widen();
     assert!(widened.is_success());
     assert_eq!(widened.into_result(), Ok("a"));
-}
-
-#[tokio::test(start_paused = true)]
-async fn t50_a_shortcut_is_the_same_as_adding_the_strategy() {
-    let short = Pipeline::builder().timeout(ms(10)).hedge(hedge(5, 1)).build().unwrap();
-    let long = Pipeline::builder()
-        .with(Timeout::after(ms(10)))
-        .with(Hedging::new(hedge(5, 1)))
-        .build()
-        .unwrap();
-    assert_eq!(short.strategies(), long.strategies());
-    // The very same type.
-    let _both = [short, long];
-}
-
-#[test]
-fn a34_a_hedge_that_no_timeout_lets_start_is_warned_of() {
-    let build = |limit, delay| {
-        Pipeline::builder().timeout(ms(limit)).hedge(hedge(delay, 1)).build().unwrap()
-    };
-    assert_eq!(
-        build(100, 100).warnings(),
-        ["hedge never starts a hedge by its delay of 100ms: timeout gives up after 100ms, and is \
-         around it"]
-    );
-    assert!(build(101, 100).warnings().is_empty());
-    let inside = Pipeline::builder().hedge(hedge(100, 1)).timeout(ms(10)).build().unwrap();
-    assert!(inside.warnings().is_empty(), "the limit of an attempt is another matter");
 }
 
 #[tokio::test(start_paused = true)]
@@ -372,38 +292,6 @@ async fn a_hedge_around_a_hedge_never_repeats_a_number() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pipeline_in_a_pipeline_shares_numbers_and_keeps_its_name() {
-    let inner = Pipeline::builder().name("inner").timeout(ms(40)).build().unwrap();
-    let outer = Pipeline::builder().hedge(hedge(10, 1)).pipeline(inner).build().unwrap();
-    let notes = Notes::new();
-    let outcome = outer.execute(script(&notes, [never(), ok(10, "b")])).await;
-    assert_eq!(outcome, Ok("b"));
-    assert_eq!(
-        outer.to_string(),
-        "pipeline: hedge (10ms) > pipeline (inner: timeout (40ms) > work) > work"
-    );
-    assert_eq!(notes.lines(), ["A0 starts @0", "A1 starts @10", "A1 ends @20", "A0 dropped @20"]);
-}
-
-#[tokio::test(start_paused = true)]
-async fn hedges_go_to_other_targets() {
-    let target = |limit| Pipeline::builder().timeout(ms(limit)).build().unwrap();
-    let targets = PerTarget::new([("eu", target(100)), ("us", target(200))]);
-    let pipeline = Pipeline::builder().hedge(hedge(10, 2)).with(targets).build().unwrap();
-    let seen = Mutex::new(Vec::new());
-    let work = |attempt: Attempt| {
-        lock(&seen).push(attempt.target().unwrap());
-        async move { if attempt.number() < 2 { never_answers().await } else { Ok("third") } }
-    };
-    assert_eq!(pipeline.execute(work).await, Ok("third"));
-    assert_eq!(*lock(&seen), [0, 1, 0]);
-}
-
-async fn never_answers() -> Result<&'static str, &'static str> {
-    std::future::pending().await
-}
-
-#[tokio::test(start_paused = true)]
 async fn nothing_happens_before_it_is_polled_and_all_is_dropped_with_it() {
     let pipeline = Pipeline::builder().timeout(ms(100)).hedge(hedge(10, 1)).build().unwrap();
     let notes = Notes::new();
@@ -413,96 +301,4 @@ async fn nothing_happens_before_it_is_polled_and_all_is_dropped_with_it() {
     assert_eq!(notes.lines(), ["A0 starts @0"]);
     drop(execution);
     assert_eq!(notes.lines(), ["A0 starts @0", "A0 dropped @0"]);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_boxed_pipeline_does_the_same() {
-    let pipeline = Pipeline::builder().timeout(ms(120)).hedge(hedge(50, 2)).build().unwrap();
-    let boxed = pipeline.boxed::<&'static str, &'static str>();
-    assert_eq!(boxed.to_string(), pipeline.to_string());
-    let notes = Notes::new();
-    let outcome = boxed.execute(script(&notes, [never(), ok(10, "b")])).await;
-    assert_eq!((outcome, notes.at()), (Ok("b"), 60));
-    let handled = boxed
-        .execute(script(&notes, [ok(5, "bad"), ok(5, "good")]))
-        .handle(|outcome| *outcome != Ok("good"))
-        .await;
-    assert_eq!(handled, Ok("good"));
-}
-
-#[tokio::test(start_paused = true)]
-async fn the_standard_pipelines_are_what_they_say() {
-    let standard = Pipeline::standard().name("search").build().unwrap();
-    assert_eq!(
-        standard.to_string(),
-        r#"search: concurrency-limiter (1000 at a time) > timeout "total" (30s) > retry (3 times, after 2s, times 2, jitter 0.5) > circuit-breaker (10 % of at least 100 in 30s, open for 5s) > timeout "attempt" (10s) > work"#
-    );
-    let hedging = Pipeline::standard_hedging(["eu", "us"]).build().unwrap();
-    assert_eq!(hedging.max_attempts(), Some(2));
-    let seen = Mutex::new(Vec::new());
-    let work = |attempt: Attempt| {
-        lock(&seen).push(attempt.target().unwrap());
-        act(ok(1, "a"))
-    };
-    for _ in 0..100 {
-        assert_eq!(hedging.execute(work).await, Ok("a"));
-    }
-    let first = lock(&seen).iter().filter(|target| **target == 0).count();
-    assert!((1..100).contains(&first), "each target is begun at: {first}");
-    let nowhere = Pipeline::standard_hedging(Vec::<&str>::new()).build().unwrap_err();
-    assert_eq!(nowhere.mistakes()[0].option(), "per-target.targets");
-}
-
-#[test]
-fn names_are_told_apart() {
-    let pipeline = Pipeline::builder()
-        .timeout(ms(1))
-        .timeout(ms(2))
-        .named("timeout-2")
-        .timeout(ms(3))
-        .timeout(ms(4))
-        .named("")
-        .build()
-        .unwrap();
-    let names: Vec<_> = pipeline.strategies().iter().map(|info| &*info.name).collect();
-    assert_eq!(names, ["timeout", "timeout-2", "timeout-3", ""]);
-}
-
-#[test]
-fn a_hedge_that_waits_for_its_losers_inside_a_timeout_is_warned_of() {
-    let build = |losers| {
-        let hedge = Hedge::default().losers(losers);
-        Pipeline::builder().timeout(ms(60_000)).hedge(hedge).build().unwrap()
-    };
-    let waits = build(hedgerow::Losers::Join { grace: None });
-    assert!(waits.warnings()[0].starts_with("hedge waits for its losers"), "{waits:?}");
-    assert!(build(hedgerow::Losers::Join { grace: Some(ms(5)) }).warnings().is_empty());
-}
-
-#[tokio::test(start_paused = true)]
-async fn what_a_nested_pipeline_cannot_raise_need_not_be_matched() {
-    let inner = Pipeline::builder().hedge(hedge(10, 1)).build().unwrap();
-    let outer = Pipeline::builder().timeout(ms(50)).pipeline(inner).build().unwrap();
-    match outer.execute(script(&Notes::new(), [never()])).settle().await {
-        Outcome::Success(value) | Outcome::Failed(value) => panic!("{value}"),
-        Outcome::TimedOut(timed_out) => assert_eq!(timed_out.elapsed(), ms(50)),
-    }
-}
-
-#[test]
-fn made_names_leave_given_ones_alone() {
-    let names = |builder: Builder<_>| {
-        let pipeline = builder.timeout(ms(2)).timeout(ms(3)).named("x").timeout(ms(4)).build();
-        let pipeline = pipeline.unwrap();
-        pipeline.strategies().iter().map(|info| info.name.to_string()).collect::<Vec<_>>()
-    };
-    let first = || Pipeline::builder().timeout(ms(1));
-    assert_eq!(names(first()), ["timeout", "timeout-2", "x", "timeout-3"]);
-    assert_eq!(names(first().named("timeout-2")), ["timeout-2", "timeout", "x", "timeout-3"]);
-    assert_eq!(names(first().named("timeout")), ["timeout", "timeout-2", "x", "timeout-3"]);
-    assert_eq!(names(first().named("x")), ["x", "timeout", "x-2", "timeout-2"]);
-    let last = Pipeline::builder().timeout(ms(1)).timeout(ms(2)).timeout(ms(3)).named("timeout-2");
-    let last = last.build().unwrap();
-    let last: Vec<_> = last.strategies().iter().map(|info| &*info.name).collect();
-    assert_eq!(last, ["timeout", "timeout-3", "timeout-2"]);
 }

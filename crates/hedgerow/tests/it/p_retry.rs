@@ -11,21 +11,8 @@ use hedgerow::{Attempt, Budget, Hedge};
 use tokio::time::sleep;
 
 use crate::p_events::Lines;
-use crate::support::{Act, Notes, Scripted, act, caught, err, lock, ms, never, ok, poll_once};
-
-/// Work whose attempts do what the script says, by their numbers in the whole execution; those past
-/// the script do what the last one does.
-fn script<const N: usize>(
-    notes: &Notes,
-    script: [Act; N],
-) -> impl Fn(Attempt) -> Scripted + Clone + Send + Sync + use<N> {
-    let notes = notes.clone();
-    move |attempt: Attempt| {
-        let number = u8::try_from(attempt.number()).unwrap();
-        let does = script[usize::from(number).min(N - 1)];
-        Box::pin(notes.clone().attempt(number, act(does)))
-    }
-}
+use crate::p_told::script;
+use crate::support::{Act, Notes, act, caught, err, lock, ms, never, ok, poll_once};
 
 fn every(wait: u64) -> Retry {
     Retry::constant().base(ms(wait))

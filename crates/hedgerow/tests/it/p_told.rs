@@ -8,10 +8,10 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 
 use hedgerow::pipeline::PipelineResult;
-use hedgerow::{Event, Observer, StrategyEvent, StrategyEventKind};
+use hedgerow::{Attempt, Event, Observer, StrategyEvent, StrategyEventKind};
 use tokio::sync::Semaphore;
 
-use crate::support::{lock, poll_once};
+use crate::support::{Act, Notes, Scripted, act, lock, poll_once};
 
 /// The kinds of the events of one strategy.
 #[derive(Clone)]
@@ -123,4 +123,18 @@ pub(crate) fn exhaust_budget() {
         }
     }
     panic!("not inside a task of tokio's");
+}
+
+/// Work whose attempts do what the script says, by their numbers in the whole execution; those past
+/// the script do what the last one does.
+pub(crate) fn script<const N: usize>(
+    notes: &Notes,
+    script: [Act; N],
+) -> impl Fn(Attempt) -> Scripted + Clone + Send + Sync + use<N> {
+    let notes = notes.clone();
+    move |attempt: Attempt| {
+        let number = u8::try_from(attempt.number()).unwrap();
+        let does = script[usize::from(number).min(N - 1)];
+        Box::pin(notes.clone().attempt(number, act(does)))
+    }
 }
