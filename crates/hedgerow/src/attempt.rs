@@ -1,5 +1,6 @@
 //! What an attempt knows about itself.
 
+use std::fmt;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
@@ -15,10 +16,69 @@ use crate::properties::Properties;
 /// only for calls that ask for it; see [`HedgedCall`](crate::HedgedCall).
 #[derive(Clone, Debug)]
 pub struct Attempt {
-    pub(crate) number: u32,
-    pub(crate) hedge: u8,
-    pub(crate) target: Option<u16>,
+    pub(crate) label: Label,
     pub(crate) shared: Option<Arc<Shared>>,
+}
+
+/// The numbers of an attempt, in one word: what is written in pieces and then copied as a whole makes
+/// the processor wait, at every strategy of a pipeline.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Label(u64);
+
+#[expect(clippy::cast_possible_truncation, reason = "it takes the number out of the word")]
+impl Label {
+    const HEDGE: u32 = 32;
+    const TARGET: u32 = 40;
+
+    #[inline]
+    const fn new(number: u32, hedge: u8) -> Self {
+        Self(number as u64 | (hedge as u64) << Self::HEDGE)
+    }
+
+    #[inline]
+    const fn number(self) -> u32 {
+        self.0 as u32
+    }
+
+    #[inline]
+    const fn hedge(self) -> u8 {
+        (self.0 >> Self::HEDGE) as u8
+    }
+
+    /// The target; kept as one more than it is.
+    #[inline]
+    fn target(self) -> Option<usize> {
+        usize::try_from(self.0 >> Self::TARGET).unwrap_or(usize::MAX).checked_sub(1)
+    }
+
+    /// The same attempt under another number.
+    #[inline]
+    pub(crate) fn renumbered(self, number: u32) -> Self {
+        Self(self.0 >> Self::HEDGE << Self::HEDGE | u64::from(number))
+    }
+
+    /// The same attempt, sent to this target.
+    #[inline]
+    pub(crate) fn sent_to(self, target: u16) -> Self {
+        Self(Self::new(self.number(), self.hedge()).0 | (u64::from(target) + 1) << Self::TARGET)
+    }
+
+    /// The same attempt, sent to where another goes.
+    #[inline]
+    pub(crate) fn sent_like(self, other: Self) -> Self {
+        let target = other.0 >> Self::TARGET << Self::TARGET;
+        Self(Self::new(self.number(), self.hedge()).0 | target)
+    }
+}
+
+impl fmt::Debug for Label {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Label")
+            .field("number", &self.number())
+            .field("hedge", &self.hedge())
+            .field("target", &self.target())
+            .finish()
+    }
 }
 
 /// What an attempt of a tracked call shares with the call.
@@ -50,16 +110,16 @@ impl Attempt {
     /// An attempt of a call that tracks nothing.
     #[inline]
     pub(crate) const fn plain(hedge: u8) -> Self {
-        Self { number: hedge as u32, hedge, target: None, shared: None }
+        Self { label: Label::new(hedge as u32, hedge), shared: None }
     }
 
     /// The same, numbered together with other calls.
     pub(crate) const fn numbered(number: u32, hedge: u8) -> Self {
-        Self { number, hedge, target: None, shared: None }
+        Self { label: Label::new(number, hedge), shared: None }
     }
 
     pub(crate) fn tracked(number: u32, hedge: u8, shared: Shared) -> Self {
-        Self { number, hedge, target: None, shared: Some(Arc::new(shared)) }
+        Self { label: Label::new(number, hedge), shared: Some(Arc::new(shared)) }
     }
 
     pub(crate) fn shared(&self) -> Option<&Arc<Shared>> {
@@ -72,18 +132,18 @@ impl Attempt {
     /// turn has come: one that then does not start leaves a gap, and one that waits for a hook
     /// keeps its place. Without a counter it equals [`hedge_number`](Attempt::hedge_number).
     pub fn number(&self) -> u32 {
-        self.number
+        self.label.number()
     }
 
     /// The number of this attempt in this call: 0 is the primary, 1 the first hedge.
     pub fn hedge_number(&self) -> u8 {
-        self.hedge
+        self.label.hedge()
     }
 
     /// Which of its targets a pipeline sends this attempt to, counted from 0; `None` unless it has a
     /// strategy for that (`PerTarget`).
     pub fn target(&self) -> Option<usize> {
-        self.target.map(usize::from)
+        self.label.target()
     }
 
     /// The token that fires when this attempt loses, when the caller cancels and when the call is

@@ -21,11 +21,24 @@ pub struct Context {
     execution: u64,
     /// How long whatever is around waits, counted from about now, in nanoseconds.
     within: u64,
-    /// Where among several targets the execution begins.
-    start: u32,
-    idempotent: bool,
-    /// Whether it runs on where it is dropped.
-    detached: bool,
+    rest: Rest,
+}
+
+/// What is left of a context, in one word; see [`Label`](crate::attempt::Label).
+///
+/// The lower half says where among several targets the execution begins.
+#[derive(Debug, Clone, Copy)]
+struct Rest(u64);
+
+impl Rest {
+    const IDEMPOTENT: u64 = 1 << 32;
+    /// It runs on where it is dropped.
+    const DETACHED: u64 = 1 << 33;
+
+    #[inline]
+    fn has(self, flag: u64) -> bool {
+        self.0 & flag != 0
+    }
 }
 
 /// Nothing is around that gives up.
@@ -42,9 +55,7 @@ impl Context {
             counter: None,
             execution,
             within: NO_LIMIT,
-            start: 0,
-            idempotent,
-            detached: false,
+            rest: Rest(if idempotent { Rest::IDEMPOTENT } else { 0 }),
         }
     }
 
@@ -60,7 +71,7 @@ impl Context {
     /// Whether the work may run more than once. Strategies that repeat it do so only after a
     /// rejection if not, and never at the same time.
     pub fn is_idempotent(&self) -> bool {
-        self.idempotent
+        self.rest.has(Rest::IDEMPOTENT)
     }
 
     /// How long whatever is around waits, at most, if there is a limit that is known.
@@ -70,18 +81,19 @@ impl Context {
 
     /// The number of the attempt that runs next.
     pub(crate) fn number(&self) -> u32 {
-        self.attempt.number
+        self.attempt.number()
     }
 
     /// Where among several targets the execution begins.
+    #[expect(clippy::cast_possible_truncation, reason = "it takes the number out of the word")]
     pub(crate) fn start(&self) -> u32 {
-        self.start
+        self.rest.0 as u32
     }
 
     /// The same, beginning somewhere among several targets.
     #[cold]
     pub(crate) fn starting_anywhere(self) -> Self {
-        Self { start: fastrand::u32(..), ..self }
+        Self { rest: Rest(self.rest.0 | u64::from(fastrand::u32(..))), ..self }
     }
 
     pub(crate) fn execution(&self) -> Option<u64> {
@@ -125,18 +137,19 @@ impl Context {
 
     /// The same under another number.
     pub(crate) fn renumbered(self, number: u32) -> Self {
-        Self { attempt: Attempt { number, ..self.attempt }, ..self }
+        let label = self.attempt.label.renumbered(number);
+        Self { attempt: Attempt { label, ..self.attempt }, ..self }
     }
 
     /// Whether it runs on where it is dropped.
     pub(crate) fn is_detached(&self) -> bool {
-        self.detached
+        self.rest.has(Rest::DETACHED)
     }
 
     /// The same, but it runs on where it is dropped: nobody tells it to stop.
     #[cold]
     pub(crate) fn detached(mut self) -> Self {
-        self.detached = true;
+        self.rest.0 |= Rest::DETACHED;
         if let Some(shared) = self.attempt.shared() {
             let mut quiet = Shared::new(shared.deadline, shared.operation.clone());
             quiet.properties = shared.properties.clone();
@@ -147,10 +160,11 @@ impl Context {
 
     /// The same for an attempt of a hedged call, which begins so long after the first.
     pub(crate) fn hedged(&self, attempt: Attempt, after: Duration) -> Self {
-        let attempt = attempt.at_target(self.attempt.target);
-        let Self { execution, within, start, idempotent, detached, .. } = *self;
+        let label = attempt.label.sent_like(self.attempt.label);
+        let attempt = Attempt { label, ..attempt };
+        let Self { execution, within, rest, .. } = *self;
         let counter = self.counter.clone();
-        Self { attempt, counter, execution, within, start, idempotent, detached }.later(after)
+        Self { attempt, counter, execution, within, rest }.later(after)
     }
 
     /// The same inside a limit that starts now.
@@ -188,20 +202,15 @@ impl Context {
 
     /// The same for one of several targets.
     pub(crate) fn at_target(mut self, target: u16) -> Self {
-        self.attempt = self.attempt.at_target(Some(target));
+        self.attempt.label = self.attempt.label.sent_to(target);
         self
     }
 }
 
 impl Attempt {
-    /// The same attempt, sent to one of several targets.
-    fn at_target(self, target: Option<u16>) -> Self {
-        Self { target, ..self }
-    }
-
     /// The same attempt with another token, other properties.
     fn sharing(&self, shared: Shared) -> Self {
-        Self { shared: Some(Arc::new(shared)), ..*self }
+        Self { shared: Some(Arc::new(shared)), label: self.label }
     }
 }
 
