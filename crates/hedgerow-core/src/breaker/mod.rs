@@ -17,82 +17,29 @@
 
 #[cfg(all(test, loom))]
 mod models;
+mod row;
 mod settings;
+mod shared;
+#[cfg(all(test, not(loom)))]
+mod slow;
+mod state;
 #[cfg(all(test, not(loom)))]
 mod tests;
 mod window;
 
 use std::fmt;
 use std::num::NonZeroU64;
-use std::time::Duration;
 
 pub use settings::{BreakerSettings, FailureRatio, OpenFor};
+pub use shared::SharedBreaker;
+
+pub use state::{BreakerState, Refused, Ticket, Transition};
 
 use crate::sync::{AtomicU64, Mutex, MutexGuard, Ordering, PoisonError};
 use crate::time::Moment;
+use row::Row;
+use state::{pack, unpack};
 use window::Window;
-
-/// The state of a [`Breaker`].
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum BreakerState {
-    /// Calls go through, and are counted.
-    Closed,
-    /// No call goes through until the open time is over.
-    Open,
-    /// A few calls go through, to see how they end.
-    HalfOpen,
-    /// No call goes through until somebody resets it.
-    Isolated,
-}
-
-impl BreakerState {
-    const ALL: [Self; 4] = [Self::Closed, Self::Open, Self::HalfOpen, Self::Isolated];
-
-    /// The word used in reports and metrics.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Closed => "closed",
-            Self::Open => "open",
-            Self::HalfOpen => "half-open",
-            Self::Isolated => "isolated",
-        }
-    }
-}
-
-/// A call that was let through. Say how it ended, or that nobody knows: [`Breaker::succeeded`],
-/// [`Breaker::failed`], [`Breaker::forget`].
-#[derive(Debug, PartialEq, Eq)]
-#[must_use = "a probe that is not given back is missed until its lease is over"]
-pub struct Ticket {
-    turn: u64,
-    /// Its number, if it is a probe.
-    probe: Option<NonZeroU64>,
-}
-
-impl Ticket {
-    /// Whether the call is one of the few that go through while the breaker is half-open.
-    pub fn is_probe(&self) -> bool {
-        self.probe.is_some()
-    }
-}
-
-/// A call that was not let through.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Refused {
-    /// The state in which the breaker refused.
-    pub state: BreakerState,
-    /// After how long it may be worth another try, if anybody can say.
-    pub retry_after: Option<Duration>,
-}
-
-/// The breaker changed its state.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Transition {
-    /// The state that it is in now.
-    pub state: BreakerState,
-    /// For how long it stays open, if it opened for a time.
-    pub open_for: Option<Duration>,
-}
 
 /// A circuit breaker.
 pub struct Breaker {
@@ -100,8 +47,7 @@ pub struct Breaker {
     /// The turn, and the state in the two lowest bits.
     turn: AtomicU64,
     window: Window,
-    /// Failures one after the other, in the lower half; the turn they belong to in the upper.
-    row: AtomicU64,
+    row: Row,
     rest: Mutex<Rest>,
 }
 
@@ -130,7 +76,7 @@ impl Breaker {
     pub fn new(settings: BreakerSettings) -> Self {
         let window = Window::new(settings.window);
         window.begin(1);
-        let (turn, row) = (AtomicU64::new(pack(1, BreakerState::Closed)), AtomicU64::new(0));
+        let (turn, row) = (AtomicU64::new(pack(1, BreakerState::Closed)), Row::default());
         Self { settings, turn, window, row, rest: Mutex::new(Rest::default()) }
     }
 
@@ -218,7 +164,7 @@ impl Breaker {
                 self.window.add(turn, now, false);
             }
             if self.settings.in_a_row.is_some() {
-                self.row_ends(turn);
+                self.row.ends(turn);
             }
         }
         None
@@ -240,20 +186,20 @@ impl Breaker {
             trips = sum.calls >= self.settings.min_throughput.into() && ratio.is_passed(sum);
         }
         if let Some(most) = self.settings.in_a_row {
-            trips |= self.row_grows(turn) >= most;
+            trips |= self.row.grows(turn) >= most;
         }
-        if !trips {
-            return None;
-        }
-        let mut rest = self.lock();
-        self.is_closed(turn).then(|| self.open(&mut rest, now))
+        if trips { self.open(pack(turn, BreakerState::Closed), now) } else { None }
     }
 
     /// Nobody knows how the call would have ended: a probe makes room for another.
     pub fn forget(&self, ticket: Ticket) {
         if let Some(number) = ticket.probe {
-            self.lock().probes.retain(|probe| probe.number != number);
+            self.make_room(number);
         }
+    }
+
+    fn make_room(&self, number: NonZeroU64) {
+        self.lock().probes.retain(|probe| probe.number != number);
     }
 
     /// Opens it until it is reset. `None`: it was so already.
@@ -283,28 +229,47 @@ impl Breaker {
         now: Moment,
         failed: bool,
     ) -> Option<Transition> {
+        let own = pack(turn, BreakerState::HalfOpen);
         let mut rest = self.lock();
-        if self.turn.load(Ordering::Acquire) != pack(turn, BreakerState::HalfOpen) {
+        if self.turn.load(Ordering::Acquire) != own {
             return None;
         }
-        let place = rest.probes.iter().position(|probe| probe.number == number);
-        let probe = rest.probes.swap_remove(place?);
-        if probe.lease <= now {
-            return None; // it was given up
+        let place = rest.probes.iter().position(|probe| probe.number == number)?;
+        let in_time = rest.probes[place].lease > now;
+        if failed && in_time {
+            drop(rest);
+            // It keeps its place until it has opened, so that no other closes it meanwhile.
+            let _place = Room(self, number);
+            return self.open(own, now);
         }
-        if failed {
-            return Some(self.open(&mut rest, now));
+        rest.probes.swap_remove(place);
+        if !in_time {
+            return None; // it was given up
         }
         rest.succeeded += 1;
         (rest.succeeded >= self.settings.probes).then(|| self.close(&mut rest))
     }
 
-    fn open(&self, rest: &mut Rest, now: Moment) -> Transition {
-        rest.opened = rest.opened.saturating_add(1);
-        let open_for = self.settings.open_for.after(rest.opened);
-        rest.until = now.after(open_for);
-        self.turn_to(rest, BreakerState::Open);
-        Transition { state: BreakerState::Open, open_for: Some(open_for) }
+    /// Opens it, if it is still in this turn and state.
+    ///
+    /// How long for is the caller's code to say, which may look at the breaker, switch it by hand or
+    /// panic: it runs without the lock and before anything has changed. What has changed meanwhile
+    /// was sooner.
+    #[cold]
+    fn open(&self, own: u64, now: Moment) -> Option<Transition> {
+        let is_own = || self.turn.load(Ordering::Acquire) == own;
+        let opened = {
+            let rest = self.lock();
+            is_own().then(|| rest.opened.saturating_add(1))?
+        };
+        let open_for = self.settings.open_for.after(opened);
+        let mut rest = self.lock();
+        is_own().then(|| {
+            rest.opened = opened; // as nobody else has, in this turn
+            rest.until = now.after(open_for);
+            self.turn_to(&mut rest, BreakerState::Open);
+            Transition { state: BreakerState::Open, open_for: Some(open_for) }
+        })
     }
 
     fn close(&self, rest: &mut Rest) -> Transition {
@@ -328,54 +293,19 @@ impl Breaker {
         self.turn.load(Ordering::Acquire) == pack(turn, BreakerState::Closed)
     }
 
-    /// One more failure in a row: how many there are.
-    fn row_grows(&self, turn: u64) -> u32 {
-        self.row(turn, |length| length.saturating_add(1))
-    }
-
-    /// A success ends the row.
-    fn row_ends(&self, turn: u64) {
-        if self.row.load(Ordering::Relaxed) & ROW != 0 {
-            self.row(turn, |_| 0);
-        }
-    }
-
-    /// Changes the length of the row, if it is of this turn or an earlier one.
-    fn row(&self, turn: u64, change: impl Fn(u32) -> u32) -> u32 {
-        let own = turn << 32;
-        let mut seen = self.row.load(Ordering::Relaxed);
-        loop {
-            let (theirs, length) = (seen & !ROW, u32::try_from(seen & ROW).unwrap_or(u32::MAX));
-            let ahead = theirs.wrapping_sub(own);
-            if theirs != own && ahead < 1 << 63 {
-                return 0; // somebody is further on: this comes too late
-            }
-            let length = change(if theirs == own { length } else { 0 });
-            let (success, failure) = (Ordering::AcqRel, Ordering::Relaxed);
-            let next = own | u64::from(length);
-            match self.row.compare_exchange_weak(seen, next, success, failure) {
-                Ok(_) => return length,
-                Err(other) => seen = other,
-            }
-        }
-    }
-
     fn lock(&self) -> MutexGuard<'_, Rest> {
-        // A generator of open times that panics leaves the state as it was.
+        // Nothing panics under the lock.
         self.rest.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// The lower half of a word.
-const ROW: u64 = u32::MAX as u64;
+/// Gives a probe's place back when it is dropped.
+struct Room<'a>(&'a Breaker, NonZeroU64);
 
-fn pack(turn: u64, state: BreakerState) -> u64 {
-    let index = BreakerState::ALL.iter().position(|each| *each == state).unwrap_or(0);
-    turn << 2 | index as u64
-}
-
-fn unpack(word: u64) -> (u64, BreakerState) {
-    (word >> 2, BreakerState::ALL[usize::try_from(word & 3).unwrap_or(0)])
+impl Drop for Room<'_> {
+    fn drop(&mut self) {
+        self.0.make_room(self.1);
+    }
 }
 
 impl fmt::Debug for Breaker {

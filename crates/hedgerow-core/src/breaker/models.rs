@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use super::window::Window;
-use super::{Breaker, BreakerSettings, BreakerState, OpenFor};
+use super::{Breaker, BreakerSettings, BreakerState, OpenFor, SharedBreaker};
 use crate::sharded::models::{Part, at_once, in_every_order};
 use crate::sync::Ordering;
 use crate::time::Moment;
@@ -18,7 +18,7 @@ fn breaker(probes: u32) -> Arc<Breaker> {
     Arc::new(Breaker::new(BreakerSettings {
         ratio: None,
         in_a_row: Some(1),
-        open_for: OpenFor::Always(Duration::from_secs(1)),
+        open_for: OpenFor::By(Arc::new(|opened| Duration::from_secs(opened.into()))),
         probes,
         ..BreakerSettings::default()
     }))
@@ -88,8 +88,64 @@ fn model_two_failures_open_it_once() {
         };
         let opened = both(fail(), fail());
         assert!(opened[0] != opened[1]);
+        let refused = breaker.admit(|| NOW).unwrap_err();
+        assert_eq!(refused.state, BreakerState::Open);
+        assert_eq!(refused.retry_after, Some(Duration::from_secs(1)), "as for the first time");
+    });
+}
+
+#[test]
+fn model_a_probe_that_fails_keeps_its_place_until_it_has_opened() {
+    in_every_order(3, || {
+        let breaker = opened(1);
+        let (ticket, _) = breaker.admit(|| LATER).unwrap();
+        let (fails, comes) = (Arc::clone(&breaker), Arc::clone(&breaker));
+        let close = move || {
+            let Ok((ticket, _)) = comes.admit(|| LATER) else { return false };
+            comes.succeeded(ticket, LATER).is_some()
+        };
+        let [opens, closes] = both(move || fails.failed(ticket, LATER).is_some(), close);
+        assert_eq!((opens, closes), (true, false));
         assert_eq!(breaker.state(), BreakerState::Open);
     });
+}
+
+#[test]
+fn model_what_the_hand_does_while_it_opens_holds() {
+    in_every_order(3, || {
+        let breaker = breaker(1);
+        let (ticket, _) = breaker.admit(|| NOW).unwrap();
+        let (fails, hand) = (Arc::clone(&breaker), Arc::clone(&breaker));
+        let [_, isolated] =
+            both(move || fails.failed(ticket, NOW).is_some(), move || hand.isolate().is_some());
+        assert!(isolated);
+        assert_eq!(breaker.state(), BreakerState::Isolated);
+    });
+}
+
+#[test]
+fn model_what_the_hand_does_while_it_is_made_holds() {
+    for isolates in [true, false] {
+        in_every_order(3, move || {
+            let shared = Arc::new(SharedBreaker::default());
+            if !isolates {
+                shared.isolate();
+            }
+            let (makes, hand) = (Arc::clone(&shared), Arc::clone(&shared));
+            let make =
+                move || makes.get_or_make(&BreakerSettings::default()).settings().probes == 1;
+            let switch = move || {
+                if isolates {
+                    hand.isolate()
+                } else {
+                    hand.reset()
+                };
+                true
+            };
+            assert_eq!(both(make, switch), [true; 2]);
+            assert_eq!(shared.state() == BreakerState::Isolated, isolates);
+        });
+    }
 }
 
 #[test]
@@ -103,7 +159,7 @@ fn model_a_result_that_meets_a_reset_counts_before_it_or_not_at_all() {
         assert_eq!(opened, closed, "what it opened was closed, or it opened nothing");
         assert_eq!(breaker.state(), BreakerState::Closed);
         // Nothing of it is left in the row: one more failure is the first.
-        assert_eq!(breaker.row_grows(super::unpack(breaker.turn.load(Ordering::Relaxed)).0), 1);
+        assert_eq!(breaker.row.grows(super::unpack(breaker.turn.load(Ordering::Relaxed)).0), 1);
     });
 }
 

@@ -41,8 +41,8 @@ impl Default for BreakerSettings {
 }
 
 impl BreakerSettings {
-    /// The highest `min_throughput`: more calls than that are not told apart.
-    pub const MOST_THROUGHPUT: u32 = 1_000_000;
+    /// The highest `min_throughput`: so many calls are counted, whenever in the window they come.
+    pub const MOST_THROUGHPUT: u32 = 100_000;
 
     /// Says which numbers are impossible.
     pub fn check(&self, mistakes: &mut Vec<InvalidOption>) {
@@ -61,7 +61,7 @@ impl BreakerSettings {
         match self.min_throughput {
             0 => refuse("min_throughput", &0, "write at least 1"),
             most if most > Self::MOST_THROUGHPUT => {
-                refuse("min_throughput", &most, "write at most 1000000");
+                refuse("min_throughput", &most, "no more are counted; write at most 100000");
             }
             _ => {}
         }
@@ -93,7 +93,9 @@ impl FailureRatio {
 pub enum OpenFor {
     /// Each time as long.
     Always(Duration),
-    /// By how often it has opened since it was last closed: 1 is the first time.
+    /// By how often it has opened since it was last closed: 1 is the first time. Asked without a
+    /// lock, and perhaps by two calls that fail at the same time, of which one opens the breaker. If
+    /// it panics the breaker stays as it is.
     By(Arc<dyn Fn(u32) -> Duration + Send + Sync>),
 }
 

@@ -1,17 +1,19 @@
-//! The breaker against its rules, and against a slow one that only follows them.
+//! The breaker against its rules.
 
-use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Duration;
 
 use super::settings::FailureRatio;
 use super::*;
 
-const MS: Duration = Duration::from_millis(1);
+pub(super) const MS: Duration = Duration::from_millis(1);
 
-fn at(millis: u64) -> Moment {
+pub(super) fn at(millis: u64) -> Moment {
     Moment::from_millis(millis)
 }
 
-fn settings() -> BreakerSettings {
+pub(super) fn settings() -> BreakerSettings {
     BreakerSettings {
         ratio: Some(FailureRatio(0.5)),
         min_throughput: 4,
@@ -21,7 +23,7 @@ fn settings() -> BreakerSettings {
     }
 }
 
-fn admit(breaker: &Breaker, now: u64) -> Result<Ticket, Refused> {
+pub(super) fn admit(breaker: &Breaker, now: u64) -> Result<Ticket, Refused> {
     breaker.admit(|| at(now)).map(|(ticket, _)| ticket)
 }
 
@@ -87,7 +89,7 @@ fn all_probes_must_succeed_and_there_are_never_more() {
 
 #[test]
 fn a_probe_that_fails_opens_it_for_one_new_time() {
-    let open_for = OpenFor::By(std::sync::Arc::new(|opened| opened * 1_000 * MS));
+    let open_for = OpenFor::By(Arc::new(|opened| opened * 1_000 * MS));
     let breaker = Breaker::new(BreakerSettings { probes: 2, open_for, ..settings() });
     opened(&breaker, 0);
     let (one, two) = (admit(&breaker, 1_000).unwrap(), admit(&breaker, 1_000).unwrap());
@@ -97,6 +99,83 @@ fn a_probe_that_fails_opens_it_for_one_new_time() {
     assert!(admit(&breaker, 3_009).is_err());
     let probe = admit(&breaker, 3_010).unwrap();
     assert_eq!(breaker.succeeded(probe, at(3_010)), None);
+}
+
+/// Two probes; whenever it is asked how long it stays open, something happens first. And how often
+/// it had opened, by what it was asked.
+fn troubled(
+    trouble: impl Fn(&Breaker, usize) + Send + Sync + 'static,
+) -> (Arc<Breaker>, Arc<Mutex<Vec<u32>>>) {
+    let (asked, own) = (Arc::new(Mutex::new(vec![])), Arc::new(OnceLock::<Arc<Breaker>>::new()));
+    let (asks, breaker) = (Arc::clone(&asked), Arc::clone(&own));
+    let open_for = OpenFor::By(Arc::new(move |opened| {
+        let mut asks = asks.lock().expect("nothing panics under it");
+        asks.push(opened);
+        let times = asks.len();
+        drop(asks);
+        trouble(breaker.get().expect("it is made"), times);
+        1_000 * MS
+    }));
+    let breaker = Arc::new(Breaker::new(BreakerSettings { probes: 2, open_for, ..settings() }));
+    assert!(own.set(Arc::clone(&breaker)).is_ok());
+    (breaker, asked)
+}
+
+fn panics(of: impl FnOnce() -> Option<Transition>) -> bool {
+    catch_unwind(AssertUnwindSafe(of)).is_err()
+}
+
+#[test]
+fn whoever_says_how_long_it_stays_open_may_switch_it() {
+    let (breaker, _) = troubled(|breaker, _| assert!(breaker.isolate().is_some()));
+    for _ in 0..4 {
+        assert_eq!(call(&breaker, 0, true), None, "what the hand did was sooner");
+    }
+    assert_eq!(breaker.state(), BreakerState::Isolated);
+    let (breaker, asked) = troubled(|breaker, times| {
+        if times <= 2 {
+            assert_eq!(breaker.reset(), None, "it has not opened yet");
+        }
+    });
+    for _ in 0..8 {
+        assert_eq!(call(&breaker, 0, true), None);
+    }
+    opened(&breaker, 0);
+    assert_eq!(*asked.lock().unwrap(), [1; 3]);
+}
+
+#[test]
+fn whoever_says_how_long_it_stays_open_may_panic() {
+    let (breaker, asked) = troubled(|_, times| assert_ne!(times, 1));
+    for _ in 0..3 {
+        assert_eq!(call(&breaker, 0, true), None);
+    }
+    assert!(panics(|| call(&breaker, 0, true)));
+    assert_eq!(breaker.state(), BreakerState::Closed);
+    assert!(call(&breaker, 0, true).is_some());
+    assert_eq!(*asked.lock().unwrap(), [1, 1], "it had not opened yet");
+}
+
+#[test]
+fn a_probe_that_fails_keeps_its_place_until_it_has_opened() {
+    for panics_then in [false, true] {
+        let (breaker, asked) = troubled(move |breaker, times| {
+            if times == 2 {
+                assert!(admit(breaker, 1_000).is_err(), "there are two");
+                assert!(!panics_then);
+            }
+        });
+        opened(&breaker, 0);
+        let (one, two) = (admit(&breaker, 1_000).unwrap(), admit(&breaker, 1_000).unwrap());
+        assert_eq!(panics(|| breaker.failed(one, at(1_000))), panics_then);
+        if panics_then {
+            assert_eq!(breaker.state(), BreakerState::HalfOpen);
+            assert!(admit(&breaker, 1_000).is_ok(), "then it makes room");
+        }
+        assert_eq!(breaker.failed(two, at(1_000)).is_some(), panics_then);
+        assert_eq!(breaker.state(), BreakerState::Open);
+        assert_eq!(asked.lock().unwrap()[1..], [2, 2][..=usize::from(panics_then)]);
+    }
 }
 
 #[test]
@@ -184,128 +263,23 @@ fn impossible_numbers_are_refused_by_name() {
     };
     let expected = ["window", "min_throughput", "consecutive", "probes", "probe_lease"];
     assert_eq!(names(all), expected);
+    let most = BreakerSettings { min_throughput: BreakerSettings::MOST_THROUGHPUT, ..settings() };
+    let more = BreakerSettings { min_throughput: most.min_throughput + 1, ..settings() };
+    assert_eq!((names(most), names(more)), (vec![], vec!["min_throughput".to_owned()]));
 }
 
-/// The rules, followed slowly: every call of the closed turn is kept.
-struct Slow {
-    settings: BreakerSettings,
-    state: BreakerState,
-    turn: u64,
-    until: u64,
-    calls: VecDeque<(u64, bool)>,
-    row: u32,
-    running: u32,
-    succeeded: u32,
-}
-
-impl Slow {
-    fn turn_to(&mut self, state: BreakerState) {
-        self.turn += 1;
-        (self.running, self.succeeded, self.row) = (0, 0, 0);
-        self.calls.clear();
-        self.state = state;
-    }
-
-    fn admit(&mut self, now: u64) -> Option<u64> {
-        if self.state == BreakerState::Open && now >= self.until {
-            self.turn_to(BreakerState::HalfOpen);
-        }
-        match self.state {
-            BreakerState::Closed => Some(self.turn),
-            BreakerState::HalfOpen if self.running + self.succeeded < self.settings.probes => {
-                self.running += 1;
-                Some(self.turn)
-            }
-            _ => None,
-        }
-    }
-
-    fn end(&mut self, turn: u64, now: u64, failed: Option<bool>) {
-        if turn != self.turn {
-            return;
-        }
-        let half_open = self.state == BreakerState::HalfOpen;
-        self.running -= u32::from(half_open);
-        let Some(failed) = failed else { return };
-        if half_open {
-            self.succeeded += u32::from(!failed);
-            if failed {
-                self.open(now);
-            } else if self.succeeded == self.settings.probes {
-                self.turn_to(BreakerState::Closed);
-            }
-            return;
-        }
-        self.calls.push_back((now / 10, failed));
-        self.row = if failed { self.row + 1 } else { 0 };
-        if failed && self.trips(now / 10) {
-            self.open(now);
-        }
-    }
-
-    fn trips(&self, tick: u64) -> bool {
-        let recent = self.calls.iter().filter(|(at, _)| at + 10 > tick);
-        let (calls, failures) = recent.fold((0, 0), |(calls, failures), (_, failed)| {
-            (calls + 1, failures + u32::from(*failed))
-        });
-        let by_ratio = calls >= self.settings.min_throughput && 2 * failures >= calls;
-        by_ratio || self.settings.in_a_row.is_some_and(|most| self.row >= most)
-    }
-
-    fn open(&mut self, now: u64) {
-        self.until = now + 1_000;
-        self.turn_to(BreakerState::Open);
-    }
-}
-
+/// However many came before, and although full buckets are halved.
 #[test]
-fn it_does_what_the_rules_say_whatever_happens() {
-    for seed in 0..300_u64 {
-        let mut seen = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-        let mut draw = |most: u64| {
-            seen ^= seen << 13;
-            seen ^= seen >> 7;
-            seen ^= seen << 17;
-            seen % most
-        };
-        let settings = BreakerSettings {
-            in_a_row: (seed % 3 == 0).then_some(3),
-            probes: 1 + u32::try_from(draw(3)).unwrap(),
-            probe_lease: Duration::MAX,
-            ..settings()
-        };
-        let breaker = Breaker::new(settings.clone());
-        let mut slow = Slow {
-            settings,
-            state: BreakerState::Closed,
-            turn: 0,
-            until: 0,
-            calls: VecDeque::new(),
-            row: 0,
-            running: 0,
-            succeeded: 0,
-        };
-        let (mut now, mut running) = (0, Vec::new());
-        for _ in 0..400 {
-            now += [0, 1, 7, 30, 400][usize::try_from(draw(5)).unwrap()];
-            if draw(2) == 0 {
-                let ticket = admit(&breaker, now).ok();
-                let turn = slow.admit(now);
-                assert_eq!(ticket.is_some(), turn.is_some(), "seed {seed} at {now}");
-                running.extend(ticket.zip(turn));
-            } else if !running.is_empty() {
-                let index = usize::try_from(draw(running.len() as u64)).unwrap();
-                let (ticket, turn) = running.swap_remove(index);
-                let failed = [Some(true), Some(true), Some(false), None];
-                let failed = failed[usize::try_from(draw(4)).unwrap()];
-                match failed {
-                    None => breaker.forget(ticket),
-                    Some(true) => drop(breaker.failed(ticket, at(now))),
-                    Some(false) => drop(breaker.succeeded(ticket, at(now))),
-                }
-                slow.end(turn, now, failed);
-            }
-            assert_eq!(breaker.state(), slow.state, "seed {seed} at {now}");
-        }
+fn the_highest_throughput_is_reached_within_an_instant() {
+    let min_throughput = BreakerSettings::MOST_THROUGHPUT;
+    for before in [0, 1, 100_000, 262_142, 262_143, 262_144, 400_000] {
+        let breaker = Breaker::new(BreakerSettings { min_throughput, ..settings() });
+        let good = (0..before).filter(|_| call(&breaker, 0, false).is_some()).count();
+        assert_eq!(good, 0);
+        let enough = before.max(min_throughput) + 2;
+        assert!((0..enough).any(|_| call(&breaker, 0, true).is_some()), "after {before}");
+        let alone = Breaker::new(BreakerSettings { min_throughput, ..settings() });
+        let needed = (1..=before + min_throughput).find(|_| call(&alone, 0, true).is_some());
+        assert_eq!(needed, Some(min_throughput));
     }
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::BreakerSettings;
 use crate::sync::{AtomicU64, Ordering};
 use crate::time::Moment;
 
@@ -41,6 +42,9 @@ struct Bucket {
 const TURN_BITS: u32 = 12;
 const LAP_BITS: u32 = 16;
 const COUNT_BITS: u32 = 18;
+
+// A full bucket is halved, and still holds enough to open for.
+const _: () = assert!(BreakerSettings::MOST_THROUGHPUT as u64 <= mask(COUNT_BITS) / 2);
 
 const fn mask(bits: u32) -> u64 {
     (1 << bits) - 1

@@ -11,7 +11,8 @@ use std::time::Duration;
 use hedgerow_core::{Delay, End, Verdict};
 use pin_project_lite::pin_project;
 
-use super::leave::{Abandoned, Ending, FirstPanic, discard_all};
+use super::leave::{Abandoned, Ending, discard_all};
+use super::panics::FirstPanic;
 use super::race::{Parts, Race, clock_of};
 use super::rest::{Rest, RestProj, abandon, begin_race, tell, tell_at_once};
 use super::slots::Primary;

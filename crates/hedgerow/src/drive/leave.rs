@@ -1,7 +1,6 @@
 //! How a race ends: losers, the outcome to return, what is discarded.
 
-use std::any::Any;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::panic::resume_unwind;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -10,6 +9,7 @@ use std::task::Context;
 use hedgerow_core::{Decision, Event, Gate, Losers, Moment};
 
 use super::Work;
+use super::panics::FirstPanic;
 use super::race::{Parts, Race, clock_of, moment};
 use super::slots::Primary;
 use crate::failure::Failure;
@@ -198,9 +198,7 @@ where
         }
         panics.catch(|| self.as_mut().drop_attempts(primary));
         panics.catch(|| discard_all(rules, failures));
-        if why == Abandoned::Dropped && !std::thread::panicking() {
-            panics.resume();
-        }
+        panics.resume_unless(why == Abandoned::Panicked);
     }
 
     /// Drops a hedge that waits for its hook: it never starts, and whoever has its token is told.
@@ -211,33 +209,6 @@ where
             if let Some(shared) = shared {
                 shared.token.cancel();
             }
-        }
-    }
-}
-
-/// Runs steps one after the other, and keeps the first panic.
-#[derive(Default)]
-pub(super) struct FirstPanic(Option<Box<dyn Any + Send>>);
-
-impl FirstPanic {
-    pub(super) fn catch(&mut self, step: impl FnOnce()) {
-        if let Err(panic) = catch_unwind(AssertUnwindSafe(step)) {
-            match &self.0 {
-                None => self.0 = Some(panic),
-                // A payload's destructor may panic, too: let it be.
-                Some(_) => std::mem::forget(panic),
-            }
-        }
-    }
-
-    pub(super) fn is_some(&self) -> bool {
-        self.0.is_some()
-    }
-
-    /// Lets the first panic go on, if there was one.
-    pub(super) fn resume(self) {
-        if let Some(panic) = self.0 {
-            resume_unwind(panic);
         }
     }
 }

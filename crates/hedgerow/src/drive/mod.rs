@@ -8,6 +8,7 @@ mod attempts;
 mod future;
 mod launch;
 mod leave;
+pub(crate) mod panics;
 mod race;
 mod rest;
 mod slots;

@@ -11,6 +11,7 @@ use hedgerow_core::{Delay, Losers, Panics, Pushback};
 use tokio::sync::oneshot;
 
 use super::Work;
+use super::panics::{at_last, quietly};
 use super::slots::{Caught, poll_caught};
 use crate::abandoned::{Abandoned, AttemptsEnd, CallsEnd};
 use crate::attempt::Attempt;
@@ -239,25 +240,13 @@ async fn run<Fut, R>(
     drop(abandoned);
 }
 
-fn quietly(step: impl FnOnce()) {
-    if let Err(panic) = catch_unwind(AssertUnwindSafe(step)) {
-        // A payload's destructor may panic, too: let it be.
-        std::mem::forget(panic);
-    }
-}
-
 /// Tells of the end of a detached attempt, also if its task is dropped before it has ended.
 struct ToldLate(Attempt);
 
 impl Drop for ToldLate {
     fn drop(&mut self) {
         let Some(late) = self.0.shared().and_then(|shared| shared.late.get()) else { return };
-        let told = catch_unwind(AssertUnwindSafe(|| late.tell(self.0.hedge_number())));
-        if let Err(panic) = told
-            && !std::thread::panicking()
-        {
-            resume_unwind(panic);
-        }
+        at_last(false, || late.tell(self.0.hedge_number()));
     }
 }
 

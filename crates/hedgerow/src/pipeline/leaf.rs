@@ -16,6 +16,7 @@ use super::layer::Place;
 use super::next::{Innermost, Next, Outcomes};
 use crate::attempt::Attempt;
 use crate::drive::Work;
+use crate::drive::panics::at_last;
 
 /// The caller's work, and what its outcomes mean.
 #[derive(Clone)]
@@ -178,7 +179,8 @@ impl<'p> Told<'p> {
 impl Drop for Told<'_> {
     fn drop(&mut self) {
         if !self.over {
-            self.tell(if self.polling { RunEnd::Panicked } else { RunEnd::Cancelled });
+            let end = if self.polling { RunEnd::Panicked } else { RunEnd::Cancelled };
+            at_last(self.polling, || self.tell(end));
         }
     }
 }

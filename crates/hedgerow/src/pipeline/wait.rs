@@ -50,7 +50,9 @@ impl Wait {
             if time.has_timer() {
                 Timer::start(time, limit, |timer| this.made.set(Made::Inline { timer }));
             } else {
-                let deadline = time.clock().now() + limit;
+                let Some(deadline) = time.clock().now().checked_add(limit) else {
+                    return Poll::Pending; // past the end of the clock: never
+                };
                 let sleep = time.clock().sleep_until(deadline);
                 this.made.set(Made::ByClock { sleep, deadline });
             }

@@ -6,6 +6,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::{Duration, Instant};
 
+use tokio::task::coop::unconstrained;
+
 use crate::clock::{Clock, Sleep};
 
 /// The longest sleep at a time: longer ones would only meet the limits of some system.
@@ -32,8 +34,11 @@ impl Parker {
     }
 
     /// Runs a future to its end on this thread, which sleeps while there is nothing to do.
+    ///
+    /// On a thread that is in a task of tokio's, what is waited for gets as much of that as it takes:
+    /// the task's budget would come back only if the task itself were left.
     pub(crate) fn block_on<F: Future>(self: &Arc<Self>, future: F) -> F::Output {
-        let mut future = pin!(future);
+        let mut future = pin!(unconstrained(future));
         let waker = Waker::from(Arc::clone(self));
         let mut cx = Context::from_waker(&waker);
         loop {
@@ -116,6 +121,21 @@ mod tests {
         parker.block_on(clock.sleep_until(due));
         assert!(clock.now() >= due);
         parker.block_on(clock.sleep_until(due)); // long past: no sleep at all
+    }
+
+    #[tokio::test]
+    async fn the_budget_of_tokios_tasks_is_no_bound() {
+        let parker = Arc::new(Parker::default());
+        for round in 0..1_000 {
+            let (sender, mut receiver) = tokio::sync::oneshot::channel();
+            assert_eq!(sender.send(round), Ok(()));
+            let sent = parker.block_on(std::future::poll_fn(|cx| {
+                let polled = Pin::new(&mut receiver).poll(cx);
+                assert!(polled.is_ready(), "round {round}: it would sleep for ever");
+                polled
+            }));
+            assert_eq!(sent, Ok(round));
+        }
     }
 
     #[test]

@@ -58,6 +58,8 @@ mod moving;
 mod p_breaker;
 /// The cache.
 mod p_cache;
+/// What a cache drops.
+mod p_cache_drops;
 /// Trouble made on purpose.
 mod p_chaos;
 /// Every two and every three strategies, one inside the other.
@@ -76,10 +78,14 @@ mod p_concurrency;
 mod p_concurrency_cases;
 /// What the observer of a pipeline is told.
 mod p_events;
+/// The end of time.
+mod p_extremes;
 /// The fallback.
 mod p_fallback;
 /// Where executions can go.
 mod p_moving;
+/// Panics that meet.
+mod p_panics;
 /// The pipeline itself: order, numbers, contexts, outcomes.
 mod p_pipeline;
 /// What strategies have of their places.

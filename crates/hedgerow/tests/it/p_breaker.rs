@@ -3,7 +3,7 @@
 use std::future::{Future, IntoFuture, pending};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Barrier, Mutex};
+use std::sync::{Arc, Barrier, Mutex, OnceLock};
 use std::thread;
 
 use hedgerow::pipeline::{
@@ -254,13 +254,48 @@ fn isolated_before_it_is_built() {
     open(&control);
 }
 
+#[tokio::test(start_paused = true)]
+async fn whoever_says_how_long_it_stays_open_may_switch_it() {
+    let own: Arc<OnceLock<BreakerControl>> = Arc::default();
+    let hand = Arc::clone(&own);
+    let breaker = CircuitBreaker::consecutive(1).open_for_with(move |times| {
+        let control = hand.get().unwrap();
+        open(control);
+        control.isolate();
+        ms(times.into())
+    });
+    let control = own.get_or_init(|| breaker.control());
+    let pipeline = Pipeline::builder().circuit_breaker(breaker).build().unwrap();
+    assert!(pipeline.execute(|_| act(err(0, "x"))).await.is_err());
+    assert_eq!(control.state(), BreakerState::Isolated);
+    sleep(ms(60_000)).await;
+    assert_eq!(reason(pipeline.execute(|_| act(ok(0, "a"))).await), "isolated");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_done_by_hand_is_told_where_it_was_built_in_last() {
+    let (first, whole) = (Lines::default(), Lines::default());
+    let breaker = CircuitBreaker::consecutive(1);
+    let control = breaker.control();
+    let observed = |lines: &Lines| Pipeline::builder().observer(lines.observer());
+    let _first = observed(&first).circuit_breaker(breaker.clone()).build().unwrap();
+    let silent = Pipeline::builder().circuit_breaker(breaker).build().unwrap();
+    control.isolate();
+    let told = || [&first, &whole].map(|lines| lines.with("Breaker").len());
+    assert_eq!(told(), [1, 0], "as long as nobody else asks");
+    let _whole = observed(&whole).pipeline(silent).build().unwrap();
+    control.reset();
+    assert_eq!(told(), [1, 1]);
+}
+
 #[test]
 fn impossible_settings_are_refused_when_it_is_built() {
     let breaker = CircuitBreaker::default().failure_ratio(2.0).probes(0).or_consecutive(0);
+    let breaker = breaker.min_throughput(100_001);
     let error = Pipeline::builder().circuit_breaker(breaker).build().unwrap_err();
     let options: Vec<_> = error.mistakes().iter().map(hedgerow::InvalidOption::option).collect();
-    let expected =
-        ["failure_ratio", "consecutive", "probes"].map(|name| format!("circuit-breaker.{name}"));
+    let expected = ["failure_ratio", "min_throughput", "consecutive", "probes"]
+        .map(|name| format!("circuit-breaker.{name}"));
     assert_eq!(options, expected);
 }
 

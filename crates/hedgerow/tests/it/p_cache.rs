@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use hedgerow::pipeline::{
-    Cache, ConcurrencyLimiter, Context, Pipeline, PipelineError, PipelineResult,
+    Cache, ConcurrencyLimiter, Context, CustomStrategy, Next, Pipeline, PipelineError,
+    PipelineResult,
 };
 use hedgerow::testing::ManualExecutor;
 use hedgerow::{CancellationToken, Hedge, ManualClock, Properties, StrategyEventKind};
@@ -163,6 +164,34 @@ async fn stale_for_ever_and_rejections() {
             assert_eq!(refusal(&rejected), "all slots taken");
         }
     }
+}
+
+/// Ends as if the caller had cancelled.
+#[derive(Debug)]
+struct Cancels;
+
+impl<N: Next> CustomStrategy<N> for &Cancels {
+    type Run = Ready<PipelineResult<N::Value, N::Error>>;
+
+    fn run(self, _: N, _: Context) -> Self::Run {
+        ready(Err(PipelineError::Cancelled))
+    }
+}
+
+#[tokio::test]
+async fn nothing_is_served_to_a_caller_who_cancelled() {
+    let ((time, clock), told) = (clock(), Told::by("cache"));
+    let cache = Cache::single().ttl(ms(100)).serve_stale(Duration::MAX);
+    let cache = cache.handle(|outcome: &PipelineResult<_, &str>| outcome.is_err());
+    let builder = || Pipeline::builder().clock(Arc::clone(&time) as _).observer(told.observer());
+    let good = builder().cache(cache.clone()).build().unwrap();
+    assert_eq!(good.execute(|_| act(ok(0, "a"))).await, Ok("a"));
+    clock.advance(ms(100));
+    let cancels = builder().cache(cache).strategy("cancels", Cancels).build().unwrap();
+    let cancelled = cancels.execute(|_| act(ok(0, "b"))).await;
+    assert_eq!(cancelled, Err(PipelineError::Cancelled));
+    assert_eq!(good.execute(|_| async { Answer::Err("down") }).await, Ok("a"), "it is kept");
+    assert_eq!(results(&told), ["miss", "miss", "miss", "stale"]);
 }
 
 #[tokio::test]

@@ -82,6 +82,22 @@ fn clones_share_the_permits() {
     assert_eq!(burst(&second), 1, "by the time of the first");
 }
 
+#[test]
+fn in_a_nested_pipeline_it_is_of_the_time_of_the_whole() {
+    let (clock, limiter) = (ManualClock::new(), RateLimiter::per(1, ms(1_000)));
+    let builder = Pipeline::builder().clock(Arc::new(clock.clone()));
+    let whole = builder.pipeline(limited(&limiter)).build().unwrap();
+    let taken = || {
+        let call = whole.execute(|_| async { Answer::Ok("a") }).into_future();
+        futures_executor::block_on(call).is_ok()
+    };
+    assert_eq!([taken(), taken()], [true, false]);
+    clock.advance(ms(1_000));
+    assert_eq!(now(&limited(&limiter)), Ok(()), "wherever it is used from then on");
+    clock.advance(ms(1_000));
+    assert_eq!([taken(), taken()], [true, false]);
+}
+
 #[tokio::test(start_paused = true)]
 async fn what_fails_has_taken_its_permit_and_rejections_are_told() {
     let told = Told::by("rate-limiter");

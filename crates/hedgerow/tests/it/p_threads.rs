@@ -93,6 +93,19 @@ fn a_cancelled_execution_lets_its_attempts_go() {
     assert_eq!(crew.join(), 2);
 }
 
+/// More often than a task of tokio's may wait before it lets others run.
+#[tokio::test]
+async fn a_task_may_block_as_often_as_it_likes() {
+    let pipeline = Pipeline::builder().build_blocking().unwrap();
+    for round in 0..300 {
+        assert_eq!(pipeline.execute(move |_| Ok::<_, String>(round)), Ok(round));
+    }
+    let hedge = Hedge::default();
+    for round in 0..300 {
+        assert_eq!(hedge.blocking().call(move |_| Ok::<_, String>(round)), Ok(round));
+    }
+}
+
 #[test]
 fn a_panic_reaches_the_caller() {
     let pipeline = Pipeline::builder().timeout(ms(86_400_000)).build_blocking().unwrap();

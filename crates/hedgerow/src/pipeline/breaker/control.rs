@@ -1,11 +1,10 @@
 //! The state of a breaker, and how it is switched by hand.
 
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
-use hedgerow_core::breaker::{Breaker, BreakerSettings, BreakerState, Transition};
+use hedgerow_core::breaker::{BreakerState, SharedBreaker, Transition};
 use hedgerow_core::{Moment, StrategyEventKind};
 
 use crate::clock::Time;
@@ -14,30 +13,24 @@ use crate::pipeline::layer::Place;
 /// What all clones of a breaker share.
 #[derive(Default)]
 pub(super) struct Shared {
-    breaker: OnceLock<Breaker>,
-    /// Isolated before there was anything to isolate.
-    isolated: AtomicBool,
+    pub(super) breaker: SharedBreaker,
     /// What its time is counted from.
     epoch: OnceLock<Instant>,
-    /// The first pipeline it was built into that tells anybody: who is told of what is done by hand.
-    place: OnceLock<Place>,
+    /// The latest pipeline it was built into that tells anybody: who is told of what is done by hand.
+    place: Mutex<Option<Place>>,
 }
 
 impl Shared {
-    pub(super) fn breaker(&self, settings: &BreakerSettings) -> &Breaker {
-        self.breaker.get_or_init(|| {
-            let breaker = Breaker::new(settings.clone());
-            if self.isolated.load(Ordering::Acquire) {
-                breaker.isolate();
-            }
-            breaker
-        })
-    }
-
     pub(super) fn attach(&self, place: &Place) {
         if place.is_told() {
-            self.place.get_or_init(|| place.clone());
+            let before = self.place().replace(place.clone());
+            drop(before); // not under the lock
         }
+    }
+
+    fn place(&self) -> MutexGuard<'_, Option<Place>> {
+        // Nothing panics under the lock.
+        self.place.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What time it is, as the breaker counts.
@@ -55,6 +48,9 @@ pub(super) fn told(transition: Transition) -> StrategyEventKind {
 }
 
 /// Looks at a breaker and switches it by hand. Clones are for the same breaker.
+///
+/// What is done by hand is told to the observer of the latest pipeline with one that the breaker was
+/// built into.
 ///
 /// ```
 /// use hedgerow::pipeline::{BreakerState, CircuitBreaker, Pipeline, PipelineError};
@@ -81,27 +77,23 @@ impl BreakerControl {
     /// The state it is in. One that is open and whose time is over becomes half-open with the next
     /// call.
     pub fn state(&self) -> BreakerState {
-        match self.0.breaker.get() {
-            Some(breaker) => breaker.state(),
-            None if self.0.isolated.load(Ordering::Acquire) => BreakerState::Isolated,
-            None => BreakerState::Closed,
-        }
+        self.0.breaker.state()
     }
 
     /// Lets nothing through until it is [reset](BreakerControl::reset).
     pub fn isolate(&self) {
-        self.0.isolated.store(true, Ordering::Release);
-        self.tell(self.0.breaker.get().and_then(Breaker::isolate));
+        self.tell(self.0.breaker.isolate());
     }
 
     /// Closes it, with nothing counted.
     pub fn reset(&self) {
-        self.0.isolated.store(false, Ordering::Release);
-        self.tell(self.0.breaker.get().and_then(Breaker::reset));
+        self.tell(self.0.breaker.reset());
     }
 
     fn tell(&self, transition: Option<Transition>) {
-        if let (Some(transition), Some(place)) = (transition, self.0.place.get()) {
+        let Some(transition) = transition else { return };
+        let place = self.0.place().clone();
+        if let Some(place) = place {
             place.announce(told(transition));
         }
     }

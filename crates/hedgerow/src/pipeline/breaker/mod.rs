@@ -26,7 +26,7 @@ pub use run::BreakerRun;
 /// | option | values | default |
 /// |---|---|---|
 /// | `failure_ratio` | opens when this share of the calls in the window failed: above 0, at most 1 | 0.1; none for [`consecutive`](CircuitBreaker::consecutive) |
-/// | `min_throughput` | how many calls the window must have seen for that: 1 to 1,000,000 | 100 |
+/// | `min_throughput` | how many calls the window must have seen for that: 1 to 100,000 | 100 |
 /// | `window` | how long a call counts; what leaves the window does so a tenth at a time | 30 s |
 /// | `consecutive` | opens after so many failures one after the other | none |
 /// | `open_for` | how long it stays open; [`open_for_with`](CircuitBreaker::open_for_with) by how often it has opened in a row | 5 s |
@@ -128,6 +128,10 @@ impl<P> CircuitBreaker<P> {
 
     /// How long it stays open, by how often it has opened since it was last closed: 1 is the first
     /// time.
+    ///
+    /// The closure may look at the breaker and switch it by [`control`](CircuitBreaker::control): what
+    /// is done by hand holds. It may be asked by two executions that fail at the same time, of which
+    /// one opens the breaker. If it panics the caller has the panic, and the breaker stays as it is.
     pub fn open_for_with(
         mut self,
         duration: impl Fn(u32) -> Duration + Send + Sync + 'static,
@@ -180,7 +184,7 @@ impl<P> CircuitBreaker<P> {
     }
 
     fn breaker(&self) -> &Breaker {
-        self.shared.breaker(&self.settings)
+        self.shared.breaker.get_or_make(&self.settings)
     }
 }
 

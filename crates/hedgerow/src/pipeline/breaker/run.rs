@@ -12,6 +12,7 @@ use pin_project_lite::pin_project;
 
 use super::CircuitBreaker;
 use super::control::told;
+use crate::drive::panics::quietly;
 use crate::pipeline::classify::{PipelineResult, Predicate, never_started};
 use crate::pipeline::context::Context;
 use crate::pipeline::error::{PipelineError, Rejected};
@@ -125,7 +126,7 @@ impl<P> Held<'_, P> {
 impl<P> Drop for Held<'_, P> {
     fn drop(&mut self) {
         if self.polling {
-            self.failed();
+            quietly(|| self.failed());
         } else if let Some(ticket) = self.ticket.take() {
             self.breaker().forget(ticket);
         }

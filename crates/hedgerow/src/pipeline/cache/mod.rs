@@ -224,7 +224,7 @@ impl<T, K, F, P> fmt::Debug for Cache<T, K, F, P> {
     }
 }
 
-/// Drops what a [`Cache`] and its clones keep.
+/// Drops what a [`Cache`] and its clones keep. Values may use it when they are dropped.
 pub struct CacheControl<T, K = ()>(Arc<Store<T, K>>);
 
 impl<T, K: Hash + Eq> CacheControl<T, K> {

@@ -15,17 +15,18 @@ use super::Cache;
 use super::store::Kept;
 use crate::pipeline::classify::{PipelineResult, Predicate};
 use crate::pipeline::context::Context;
+use crate::pipeline::error::PipelineError;
 use crate::pipeline::next::{Next, Strategy};
 
 impl<T, K: Hash + Eq, F, P> Cache<T, K, F, P> {
     /// What is kept, if it is no older than `longest`.
-    fn find(&self, key: &K, longest: Duration) -> Option<(Arc<Kept<T>>, Duration)> {
+    fn find(&self, key: &K, longest: Duration) -> Option<Arc<Kept<T>>> {
         let kept = self.store.get(key)?;
-        let age = match longest {
-            Duration::MAX => Duration::ZERO, // nobody needs to know
-            _ => self.now().saturating_duration_since(kept.made),
-        };
-        (age < longest).then_some((kept, age))
+        (longest == Duration::MAX || self.age(&kept) < longest).then_some(kept)
+    }
+
+    fn age(&self, kept: &Kept<T>) -> Duration {
+        self.now().saturating_duration_since(kept.made)
     }
 
     fn now(&self) -> Instant {
@@ -51,7 +52,7 @@ where
     #[inline]
     fn run(self, next: N, cx: Context) -> Self::Run {
         let Some(key) = (self.key)(&cx) else { return CacheRun::run(next, cx, None) };
-        if let Some((kept, _)) = self.find(&key, self.settings.ttl) {
+        if let Some(kept) = self.find(&key, self.settings.ttl) {
             self.tell(&cx, "hit");
             return CacheRun { stage: Stage::Kept { value: Some(kept.value.clone()) } };
         }
@@ -109,10 +110,14 @@ where
         outcome: PipelineResult<N::Value, N::Error>,
     ) -> PipelineResult<N::Value, N::Error> {
         let Self { key, classifier, age, told, cache } = self;
+        if matches!(outcome, Err(PipelineError::Cancelled)) {
+            return outcome; // nobody waits for another answer
+        }
         if cache.predicate.handle(&classifier, &outcome) {
-            let Some((kept, age)) = cache.find_stale(&key) else { return outcome };
+            let Some(kept) = cache.find_stale(&key) else { return outcome };
             if let Some(cx) = told {
-                cache.tell(&cx, if age < cache.settings.ttl { "hit" } else { "stale" });
+                let good = cache.age(&kept) < cache.settings.ttl;
+                cache.tell(&cx, if good { "hit" } else { "stale" });
             }
             return Ok(kept.value.clone());
         }
@@ -126,7 +131,7 @@ where
 impl<T, K: Hash + Eq, F, P> Cache<T, K, F, P> {
     /// What may answer for a failure: kept before, or by another run meanwhile.
     #[cold]
-    fn find_stale(&self, key: &K) -> Option<(Arc<Kept<T>>, Duration)> {
+    fn find_stale(&self, key: &K) -> Option<Arc<Kept<T>>> {
         let (ttl, stale) = (self.settings.ttl, self.settings.serve_stale);
         if stale.is_zero() {
             return None;

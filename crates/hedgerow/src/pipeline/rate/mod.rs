@@ -42,9 +42,9 @@ use waiting::Waiting;
 /// **Errors.** [`Rejected`]: `rate exceeded`, with the time after which there is a permit, if there
 /// ever is one and nobody waits for it already; `waited too long` for those whose turn did not come.
 ///
-/// Clones share the permits and the line. The first pipeline that has one of them says whose time
-/// it is. Use a [`ConcurrencyLimiter`](super::ConcurrencyLimiter) where what is scarce is what runs
-/// at the same time: a rate does not see that the target has become slow.
+/// Clones share the permits and the line. The first of them that is used says whose time it is: that
+/// of its pipeline. Use a [`ConcurrencyLimiter`](super::ConcurrencyLimiter) where what is scarce is
+/// what runs at the same time: a rate does not see that the target has become slow.
 ///
 /// ```
 /// use std::time::Duration;
@@ -73,7 +73,7 @@ pub struct RateLimiter {
 /// What clones share.
 #[derive(Debug)]
 struct Shared {
-    /// Known once it is known whose time it is.
+    /// Made when it is first used: where a limiter is used is known only then.
     meter: OnceLock<Meter>,
     /// Whoever has the one slot asks for the next permit; all others wait behind it.
     line: Line,
@@ -168,7 +168,6 @@ impl Layer for RateLimiter {
 
     fn attach(&mut self, place: Place) {
         self.place = place;
-        self.meter();
     }
 }
 

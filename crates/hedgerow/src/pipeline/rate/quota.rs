@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::num::NonZeroU32;
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use governor::clock::Clock as _;
@@ -23,6 +24,10 @@ pub(super) fn in_vain(wait: Duration, left: Duration) -> bool {
 
 /// The longest that is told from never, in nanoseconds: a century.
 const CENTURY: u64 = 100 * 365 * 86_400 * 1_000_000_000;
+
+/// Where the time of a meter ends. What is added to it is two centuries at most: that never
+/// overflows.
+const LAST: u64 = u64::MAX - 2 * CENTURY;
 
 /// So many permits in a time, of which so many can be saved up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,6 +69,11 @@ impl Quota {
         }
     }
 
+    /// How many there are at most.
+    fn most(&self) -> NonZeroU32 {
+        NonZeroU32::new(self.burst).unwrap_or(NonZeroU32::MIN)
+    }
+
     /// How far apart permits come back, in nanoseconds; `None` if none does.
     fn interval(&self) -> Option<u64> {
         let each = self.period.as_nanos().div_ceil(u128::from(self.permits.max(1))).max(1);
@@ -73,8 +83,11 @@ impl Quota {
 
 /// Hands out permits.
 pub(super) struct Meter {
+    quota: Quota,
     governor: governor::RateLimiter<NotKeyed, InMemoryState, Elapsed, NoOpMiddleware<Nanos>>,
     clock: Elapsed,
+    /// Goes on where the numbers of this one end.
+    next: OnceLock<Box<Meter>>,
 }
 
 impl Meter {
@@ -83,19 +96,34 @@ impl Meter {
         let interval = quota.interval();
         let clock =
             Elapsed { start: time.clock().now(), time: time.clone(), stands: interval.is_none() };
-        let burst = NonZeroU32::new(quota.burst).unwrap_or(NonZeroU32::MIN);
+        let burst = quota.most();
         // Where no permit comes back, time stands: any interval will do.
         let interval = Duration::from_nanos(interval.unwrap_or(1));
         let governed = governor::Quota::with_period(interval);
         let governed = governed.expect("no interval is zero").allow_burst(burst);
         let governor = governor::RateLimiter::direct_with_clock(governed, clock.clone());
-        Self { governor, clock }
+        Self { governor, clock, quota, next: OnceLock::new() }
     }
 
     /// Takes a permit, or says how long it takes until there is one.
     pub(super) fn take(&self) -> Result<(), Duration> {
-        self.governor.check().map_err(|until| {
-            if self.clock.stands { NEVER } else { until.wait_time_from(self.clock.now()) }
+        let Err(until) = self.governor.check() else { return Ok(()) };
+        let now = self.clock.now();
+        match now.as_u64() {
+            _ if self.clock.stands => Err(NEVER),
+            LAST => self.later().take(),
+            _ => Err(until.wait_time_from(now)),
+        }
+    }
+
+    /// Centuries later: no permit is there, and time is taken from here.
+    #[cold]
+    fn later(&self) -> &Self {
+        self.next.get_or_init(|| {
+            let next = Self::new(self.quota, &self.clock.time);
+            let all = next.governor.check_n(next.quota.most());
+            debug_assert!(matches!(all, Ok(Ok(()))), "all permits were there");
+            Box::new(next)
         })
     }
 
@@ -127,7 +155,6 @@ impl governor::clock::Clock for Elapsed {
             return Nanos::new(0);
         }
         let elapsed = self.time.clock().now().saturating_duration_since(self.start);
-        // What is added to it is two centuries at most: it never overflows.
-        Nanos::new(u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX).min(CENTURY))
+        Nanos::new(u64::try_from(elapsed.as_nanos()).unwrap_or(LAST).min(LAST))
     }
 }

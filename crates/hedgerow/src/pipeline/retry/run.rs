@@ -10,6 +10,7 @@ use hedgerow_core::StrategyEventKind;
 use pin_project_lite::pin_project;
 
 use super::{NextRetry, Retry};
+use crate::drive::panics::at_last;
 use crate::pipeline::classify::{PipelineResult, Predicate, never_started};
 use crate::pipeline::context::Context;
 use crate::pipeline::error::{PipelineError, Rejected};
@@ -78,7 +79,7 @@ pin_project! {
             let this = this.project();
             // It was taken for a try that does not start.
             if let (Stage::Waiting { .. }, Some(budget)) = (&*this.stage, &this.retry.budget) {
-                budget.give_back();
+                at_last(false, || budget.give_back());
             }
         }
     }
