@@ -63,15 +63,15 @@ pin_project! {
 impl<N: Next, A: Admission> AdmitRun<N, A> {
     /// It runs, and holds a slot.
     #[inline]
-    pub(crate) fn running(next: N, cx: Context, slot: A::Slot) -> Self {
+    pub(crate) fn running(next: N, cx: &Context, slot: A::Slot) -> Self {
         Self { stage: Stage::Running { run: next.run_once(cx), slot } }
     }
 
     /// It runs when it is let in.
     #[cold]
-    pub(crate) fn ahead(next: N, cx: Context, admission: A, time: &Time) -> Self {
+    pub(crate) fn ahead(next: N, cx: &Context, admission: A, time: &Time) -> Self {
         let since = cx.within().map(|_| (time.clone(), time.clock().now()));
-        let inside = Some((next, cx));
+        let inside = Some((next, cx.clone()));
         Self { stage: Stage::Ahead { ahead: Box::pin(Ahead { admission, inside, since }) } }
     }
 
@@ -111,9 +111,9 @@ impl<N: Next, A: Admission> Future for AdmitRun<N, A> {
                         Ok(slot) => {
                             let Some((next, mut cx)) = ahead.inside.take() else { gone() };
                             if let Some((time, since)) = ahead.since {
-                                cx = cx.later(time.clock().now().saturating_duration_since(*since));
+                                cx.pass(time.clock().now().saturating_duration_since(*since));
                             }
-                            let run = next.run_once(cx);
+                            let run = next.run_once(&cx);
                             stage.set(Stage::Running { run, slot });
                             continue;
                         }

@@ -123,7 +123,7 @@ impl<'p, T, E> Innermost<'p> for ErasedLeaf<'p, T, E> {
 
     const FORKS: bool = false;
 
-    fn run(&self, cx: Context, place: &'p Place) -> Self::Run {
+    fn run(&self, cx: &Context, place: &'p Place) -> Self::Run {
         WorkRun::begin(|attempt| (self.work.0)(attempt), cx, place)
     }
 

@@ -121,7 +121,7 @@ impl ConcurrencyLimiter {
 
     /// All slots are taken.
     #[cold]
-    fn wait<N: Next>(&self, next: N, cx: Context) -> ConcurrencyRun<'_, N> {
+    fn wait<N: Next>(&self, next: N, cx: &Context) -> ConcurrencyRun<'_, N> {
         if let Some(place) = self.line.line_up(self.settings.max_queue) {
             let waiting = Waiting { place: Some(place), wait: Wait::new(), limiter: self };
             return AdmitRun::ahead(next, cx, waiting, &self.place.time);
@@ -178,7 +178,7 @@ impl<'p, N: Next> Strategy<N> for &'p ConcurrencyLimiter {
     const FORKS: bool = N::FORKS;
 
     #[inline]
-    fn run(self, next: N, cx: Context) -> Self::Run {
+    fn run(self, next: N, cx: &Context) -> Self::Run {
         match self.line.try_enter() {
             Some(slot) => AdmitRun::running(next, cx, slot),
             None => self.wait(next, cx),

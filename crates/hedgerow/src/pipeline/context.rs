@@ -64,10 +64,6 @@ impl Context {
         &self.attempt
     }
 
-    pub(crate) fn into_attempt(self) -> Attempt {
-        self.attempt
-    }
-
     /// Whether the work may run more than once. Strategies that repeat it do so only after a
     /// rejection if not, and never at the same time.
     pub fn is_idempotent(&self) -> bool {
@@ -123,22 +119,24 @@ impl Context {
 
     /// The same for another try, which has this number and begins so much later.
     pub(crate) fn again(&self, number: u32, later: Duration) -> Self {
-        self.clone().renumbered(number).later(later)
+        let mut again = self.clone();
+        again.renumber(number);
+        again.pass(later);
+        again
     }
 
-    /// The same, so much later.
-    pub(crate) fn later(mut self, later: Duration) -> Self {
+    /// So much time has passed.
+    pub(crate) fn pass(&mut self, time: Duration) {
         if self.within != NO_LIMIT {
-            let later = u64::try_from(later.as_nanos()).unwrap_or(NO_LIMIT);
-            self.within = self.within.saturating_sub(later);
+            let time = u64::try_from(time.as_nanos()).unwrap_or(NO_LIMIT);
+            self.within = self.within.saturating_sub(time);
         }
-        self
     }
 
-    /// The same under another number.
-    pub(crate) fn renumbered(self, number: u32) -> Self {
-        let label = self.attempt.label.renumbered(number);
-        Self { attempt: Attempt { label, ..self.attempt }, ..self }
+    /// The attempt has another number.
+    #[inline]
+    pub(crate) fn renumber(&mut self, number: u32) {
+        self.attempt.label = self.attempt.label.renumbered(number);
     }
 
     /// Whether it runs on where it is dropped.
@@ -146,16 +144,15 @@ impl Context {
         self.rest.has(Rest::DETACHED)
     }
 
-    /// The same, but it runs on where it is dropped: nobody tells it to stop.
+    /// It runs on where it is dropped: nobody tells it to stop.
     #[cold]
-    pub(crate) fn detached(mut self) -> Self {
+    pub(crate) fn detach(&mut self) {
         self.rest.0 |= Rest::DETACHED;
         if let Some(shared) = self.attempt.shared() {
             let mut quiet = Shared::new(shared.deadline, shared.operation.clone());
             quiet.properties = shared.properties.clone();
             self.attempt = self.attempt.sharing(quiet);
         }
-        self
     }
 
     /// The same for an attempt of a hedged call, which begins so long after the first.
@@ -164,31 +161,34 @@ impl Context {
         let attempt = Attempt { label, ..attempt };
         let Self { execution, within, rest, .. } = *self;
         let counter = self.counter.clone();
-        Self { attempt, counter, execution, within, rest }.later(after)
+        let mut hedged = Self { attempt, counter, execution, within, rest };
+        hedged.pass(after);
+        hedged
     }
 
     /// The same inside a limit that starts now.
-    pub(crate) fn limited(mut self, limit: Duration) -> Self {
+    #[inline]
+    pub(crate) fn limited(&self, limit: Duration) -> Self {
         let limit = u64::try_from(limit.as_nanos()).unwrap_or(NO_LIMIT);
-        self.within = self.within.min(limit);
-        self
+        Self { within: self.within.min(limit), ..self.clone() }
     }
 
     /// The same, where attempts count together although they run at the same time.
-    pub(crate) fn counted(mut self) -> Self {
+    pub(crate) fn counted(&self) -> Self {
+        let mut counted = self.clone();
         let first = self.attempt.number().saturating_add(1);
-        self.counter.get_or_insert_with(|| AttemptCounter::starting_at(first));
-        self
+        counted.counter.get_or_insert_with(|| AttemptCounter::starting_at(first));
+        counted
     }
 
-    /// The same with a token that whoever gives up can fire for what is inside alone; `None` if
+    /// It has a token that whoever gives up can fire for what is inside alone; `None` if
     /// nobody asked for tokens.
     #[inline]
-    pub(crate) fn guarded(
-        self,
+    pub(crate) fn guard(
+        &mut self,
         deadline: impl FnOnce() -> Option<Instant>,
-    ) -> (Self, Option<CancellationToken>) {
-        let Some(shared) = self.attempt.shared() else { return (self, None) };
+    ) -> Option<CancellationToken> {
+        let shared = self.attempt.shared()?;
         let deadline = match (shared.deadline, deadline()) {
             (Some(outer), Some(inner)) => Some(outer.min(inner)),
             (outer, inner) => outer.or(inner),
@@ -197,13 +197,15 @@ impl Context {
         inner.token = shared.token.child_token();
         inner.properties = shared.properties.clone();
         let token = inner.token.clone();
-        (Self { attempt: self.attempt.sharing(inner), ..self }, Some(token))
+        self.attempt = self.attempt.sharing(inner);
+        Some(token)
     }
 
     /// The same for one of several targets.
-    pub(crate) fn at_target(mut self, target: u16) -> Self {
-        self.attempt.label = self.attempt.label.sent_to(target);
-        self
+    pub(crate) fn at_target(&self, target: u16) -> Self {
+        let mut there = self.clone();
+        there.attempt.label = there.attempt.label.sent_to(target);
+        there
     }
 }
 

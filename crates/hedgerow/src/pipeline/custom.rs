@@ -59,7 +59,7 @@ where
 
     const FORKS: bool = true;
 
-    fn run(self, next: N, cx: Context) -> Self::Run {
+    fn run(self, next: N, cx: &Context) -> Self::Run {
         CustomRun::counted(cx, |cx| self.strategy.run(next, cx))
     }
 
@@ -128,7 +128,7 @@ pin_project! {
 
 impl<F> CustomRun<F> {
     /// Begins a run whose attempts are counted.
-    pub(crate) fn counted(cx: Context, run: impl FnOnce(Context) -> F) -> Self {
+    pub(crate) fn counted(cx: &Context, run: impl FnOnce(Context) -> F) -> Self {
         let first = cx.attempt().number();
         let cx = cx.counted();
         let counter = cx.counter().cloned();

@@ -102,13 +102,13 @@ where
 
     const FORKS: bool = true;
 
-    fn run(&'p self, work: &W, cx: Context) -> Self::Run {
+    fn run(&'p self, work: &W, cx: &Context) -> Self::Run {
         self.run_once(work.clone(), cx)
     }
 
-    fn run_once(&'p self, work: W, cx: Context) -> Self::Run {
+    fn run_once(&'p self, work: W, cx: &Context) -> Self::Run {
         let Self { strategies, end } = self;
-        CustomRun::counted(cx, |cx| Remaining { strategies, place: &end.0, work }.run_once(cx))
+        CustomRun::counted(cx, |cx| Remaining { strategies, place: &end.0, work }.run_once(&cx))
     }
 
     fn attempts(run: &Self::Run) -> u32 {
@@ -161,11 +161,11 @@ where
 
     const FORKS: bool = true;
 
-    fn run(&self, cx: Context) -> Self::Run {
+    fn run(&self, cx: &Context) -> Self::Run {
         self.clone().run_once(cx)
     }
 
-    fn run_once(self, cx: Context) -> Self::Run {
+    fn run_once(self, cx: &Context) -> Self::Run {
         let Self { strategies, place, work } = self;
         let Some((strategy, strategies)) = strategies.split_first() else {
             return Box::pin(work.run_once(cx, place));

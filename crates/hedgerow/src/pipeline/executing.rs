@@ -137,7 +137,7 @@ impl<N: Next> Executing<'_, N> {
             cx
         };
         let cx = if place.spreads { cx.starting_anywhere() } else { cx };
-        let run = Told::polling(this.told, || next.run_once(cx));
+        let run = Told::polling(this.told, || next.run_once(&cx));
         this.stage.set(Stage::Running { run });
     }
 

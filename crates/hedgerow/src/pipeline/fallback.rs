@@ -257,7 +257,7 @@ where
 
     const FORKS: bool = N::FORKS;
 
-    fn run(self, next: N, cx: Context) -> Self::Run {
+    fn run(self, next: N, cx: &Context) -> Self::Run {
         let told = self.place.is_told().then(|| Box::new(cx.clone()));
         let classifier = next.classifier().clone();
         let stage = Stage::Inside { run: next.run_once(cx) };

@@ -58,7 +58,7 @@ where
 
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "built in place, or copied at each layer")]
-    fn run(&self, cx: Context, place: &'p Place) -> Self::Run {
+    fn run(&self, cx: &Context, place: &'p Place) -> Self::Run {
         WorkRun::begin(&self.work, cx, place)
     }
 
@@ -80,9 +80,9 @@ pin_project! {
 impl<'p, Fut> WorkRun<'p, Fut> {
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "built in place, or copied at each layer")]
-    pub(crate) fn begin(work: impl Fn(Attempt) -> Fut, cx: Context, place: &'p Place) -> Self {
-        let mut told = place.is_told().then(|| Box::new(Told::started(place, &cx)));
-        let work = Told::polling(&mut told, || work(cx.into_attempt()));
+    pub(crate) fn begin(work: impl Fn(Attempt) -> Fut, cx: &Context, place: &'p Place) -> Self {
+        let mut told = place.is_told().then(|| Box::new(Told::started(place, cx)));
+        let work = Told::polling(&mut told, || work(cx.attempt().clone()));
         Self { work, told }
     }
 }
@@ -204,11 +204,11 @@ impl<'p, N: Next> Innermost<'p> for Inner<N> {
 
     const FORKS: bool = N::FORKS;
 
-    fn run(&self, cx: Context, _: &'p Place) -> Self::Run {
+    fn run(&self, cx: &Context, _: &'p Place) -> Self::Run {
         self.0.run(cx)
     }
 
-    fn run_once(self, cx: Context, _: &'p Place) -> Self::Run {
+    fn run_once(self, cx: &Context, _: &'p Place) -> Self::Run {
         self.0.run_once(cx)
     }
 

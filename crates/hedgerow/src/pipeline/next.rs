@@ -18,7 +18,7 @@ pub trait Strategy<N: Outcomes> {
     const FORKS: bool;
 
     /// Begins a run. Called from within a poll, so what can be decided at once may be.
-    fn run(self, next: N, cx: Context) -> Self::Run;
+    fn run(self, next: N, cx: &Context) -> Self::Run;
 
     /// How many attempts a run has begun so far: at least 1. Asked only while attempts are not
     /// counted together ([`Context`]).
@@ -53,10 +53,10 @@ pub trait Next: Outcomes + Clone {
     const FORKS: bool;
 
     /// Runs it, and keeps it for another time.
-    fn run(&self, cx: Context) -> Self::Run;
+    fn run(&self, cx: &Context) -> Self::Run;
 
     /// Runs it for the last time.
-    fn run_once(self, cx: Context) -> Self::Run {
+    fn run_once(self, cx: &Context) -> Self::Run {
         self.run(cx)
     }
 
@@ -86,10 +86,10 @@ pub trait Innermost<'p>: Outcomes + Clone {
     const FORKS: bool;
 
     /// See [`Next::run`].
-    fn run(&self, cx: Context, place: &'p Place) -> Self::Run;
+    fn run(&self, cx: &Context, place: &'p Place) -> Self::Run;
 
     /// See [`Next::run_once`].
-    fn run_once(self, cx: Context, place: &'p Place) -> Self::Run {
+    fn run_once(self, cx: &Context, place: &'p Place) -> Self::Run {
         self.run(cx, place)
     }
 
@@ -116,10 +116,10 @@ pub trait Around<'p, W: Outcomes> {
     const FORKS: bool;
 
     /// See [`Next::run`].
-    fn run(&'p self, work: &W, cx: Context) -> Self::Run;
+    fn run(&'p self, work: &W, cx: &Context) -> Self::Run;
 
     /// See [`Next::run_once`].
-    fn run_once(&'p self, work: W, cx: Context) -> Self::Run;
+    fn run_once(&'p self, work: W, cx: &Context) -> Self::Run;
 
     /// See [`Strategy::attempts`].
     fn attempts(run: &Self::Run) -> u32;
@@ -132,13 +132,13 @@ impl<'p, L: Around<'p, W>, W: Outcomes + Clone> Next for Rest<'p, L, W> {
 
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "built in place, or copied at each layer")]
-    fn run(&self, cx: Context) -> Self::Run {
+    fn run(&self, cx: &Context) -> Self::Run {
         self.layers.run(&self.work, cx)
     }
 
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "built in place, or copied at each layer")]
-    fn run_once(self, cx: Context) -> Self::Run {
+    fn run_once(self, cx: &Context) -> Self::Run {
         self.layers.run_once(self.work, cx)
     }
 
@@ -154,13 +154,13 @@ impl<'p, W: Innermost<'p>> Around<'p, W> for End {
 
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "built in place, or copied at each layer")]
-    fn run(&'p self, work: &W, cx: Context) -> Self::Run {
+    fn run(&'p self, work: &W, cx: &Context) -> Self::Run {
         work.run(cx, &self.0)
     }
 
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "built in place, or copied at each layer")]
-    fn run_once(&'p self, work: W, cx: Context) -> Self::Run {
+    fn run_once(&'p self, work: W, cx: &Context) -> Self::Run {
         work.run_once(cx, &self.0)
     }
 
@@ -182,13 +182,13 @@ where
 
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "built in place, or copied at each layer")]
-    fn run(&'p self, work: &W, cx: Context) -> Self::Run {
+    fn run(&'p self, work: &W, cx: &Context) -> Self::Run {
         self.run_once(work.clone(), cx)
     }
 
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "built in place, or copied at each layer")]
-    fn run_once(&'p self, work: W, cx: Context) -> Self::Run {
+    fn run_once(&'p self, work: W, cx: &Context) -> Self::Run {
         let Self(strategy, layers) = self;
         strategy.run(Rest { layers, work }, cx)
     }

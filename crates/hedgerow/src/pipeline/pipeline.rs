@@ -219,7 +219,7 @@ where
 
     const FORKS: bool = L::FORKS;
 
-    fn run(self, next: N, cx: Context) -> Self::Run {
+    fn run(self, next: N, cx: &Context) -> Self::Run {
         self.layers().run_once(Inner(next), cx)
     }
 

@@ -155,11 +155,11 @@ where
 
     const FORKS: bool = L::FORKS;
 
-    fn run(self, next: N, cx: Context) -> Self::Run {
+    fn run(self, next: N, cx: &Context) -> Self::Run {
         let index = self.index(&cx);
         let (_, pipeline) = &self.targets[index];
         let cx = cx.at_target(u16::try_from(index).unwrap_or(u16::MAX));
-        pipeline.layers().run_once(Inner(next), cx)
+        pipeline.layers().run_once(Inner(next), &cx)
     }
 
     fn attempts(run: &Self::Run) -> u32 {

@@ -260,7 +260,7 @@ where
 
     const FORKS: bool = false;
 
-    fn run(&self, cx: Context, place: &'p Place) -> Self::Run {
+    fn run(&self, cx: &Context, place: &'p Place) -> Self::Run {
         let OnThreads { work, threads } = self.work.clone();
         let attempt = cx.attempt().clone();
         let seat = match (threads.reserve(attempt.hedge_number()), attempt.hedge_number()) {

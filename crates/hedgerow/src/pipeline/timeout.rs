@@ -104,14 +104,15 @@ impl<'p, N: Next> Strategy<N> for &'p Timeout {
 
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "built in place, or copied at each layer")]
-    fn run(self, next: N, cx: Context) -> Self::Run {
+    fn run(self, next: N, cx: &Context) -> Self::Run {
         let told = self.place.is_told().then(|| cx.clone());
         let deadline = || self.place.time.clock().now().checked_add(self.limit);
-        let (cx, token) = cx.limited(self.limit).guarded(deadline);
+        let mut cx = cx.limited(self.limit);
+        let token = cx.guard(deadline);
         let on_drop = !cx.is_detached();
         let asked = told.is_some() || token.is_some();
         let asked = asked.then(|| Box::new(Asked { told, token, on_drop }));
-        let stage = Stage::Inside { run: next.run_once(cx) };
+        let stage = Stage::Inside { run: next.run_once(&cx) };
         TimeoutRun { asked, stage, wait: Wait::new(), timeout: self }
     }
 

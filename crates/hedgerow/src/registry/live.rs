@@ -78,10 +78,10 @@ where
 
     const FORKS: bool = true;
 
-    fn run(self, next: N, cx: Context) -> Self::Run {
+    fn run(self, next: N, cx: &Context) -> Self::Run {
         let pipeline = self.pipeline();
         CustomRun::counted(cx, |cx| -> BoxRun<'p, N::Value, N::Error> {
-            Box::pin(async move { pipeline.run(next, cx).await })
+            Box::pin(async move { pipeline.run(next, &cx).await })
         })
     }
 

@@ -30,7 +30,7 @@ where
 
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "built in place, or copied at each layer")]
-    fn run(self, next: N, cx: Context) -> Self::Run {
+    fn run(self, next: N, cx: &Context) -> Self::Run {
         let (place, shared) = (&self.place, &*self.shared);
         let breaker = self.breaker();
         match breaker.admit(|| shared.now(&place.time)) {

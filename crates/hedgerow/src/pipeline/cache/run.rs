@@ -50,7 +50,7 @@ where
     const FORKS: bool = N::FORKS;
 
     #[inline]
-    fn run(self, next: N, cx: Context) -> Self::Run {
+    fn run(self, next: N, cx: &Context) -> Self::Run {
         let Some(key) = (self.key)(&cx) else { return CacheRun::run(next, cx, None) };
         if let Some(kept) = self.find(&key, self.settings.ttl) {
             self.tell(&cx, "hit");
@@ -141,7 +141,7 @@ impl<T, K: Hash + Eq, F, P> Cache<T, K, F, P> {
 }
 
 impl<'p, N: Next, K, F, P> CacheRun<'p, N, K, F, P> {
-    fn run(next: N, cx: Context, miss: Option<Miss<'p, N, K, F, P>>) -> Self {
+    fn run(next: N, cx: &Context, miss: Option<Miss<'p, N, K, F, P>>) -> Self {
         Self { stage: Stage::Running { run: next.run_once(cx), miss } }
     }
 }

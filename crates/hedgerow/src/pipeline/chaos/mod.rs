@@ -195,7 +195,7 @@ impl<'p, N: Next, A: Trouble<'p, N>> Strategy<N> for &'p Chaos<A> {
     const FORKS: bool = N::FORKS;
 
     #[inline]
-    fn run(self, next: N, cx: Context) -> Self::Run {
+    fn run(self, next: N, cx: &Context) -> Self::Run {
         if self.rate <= 0.0 || !self.dice.is_enabled() || !self.dice.strike(self.rate) {
             return AdmitRun::running(next, cx, ());
         }

@@ -110,10 +110,12 @@ where
         (rest, cx, detached): &Self::Kept,
         next: &NextHedge<'_>,
     ) -> ActionResult<'p, N::Value, N::Error> {
-        let cx = cx.hedged(next.attempt().clone(), Duration::ZERO);
-        let cx = if *detached { cx.detached() } else { cx };
+        let mut cx = cx.hedged(next.attempt().clone(), Duration::ZERO);
+        if *detached {
+            cx.detach();
+        }
         let rest = rest.clone();
-        let rest = RestOfPipeline(Box::new(move || Box::pin(rest.run_once(cx))));
+        let rest = RestOfPipeline(Box::new(move || Box::pin(rest.run_once(&cx))));
         (self.0)(next, rest)
     }
 }

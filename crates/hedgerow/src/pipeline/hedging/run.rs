@@ -36,7 +36,7 @@ where
 
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "built in place, or copied at each layer")]
-    fn run(self, next: N, cx: Context) -> Self::Run {
+    fn run(self, next: N, cx: &Context) -> Self::Run {
         let is_plain = cx.shared().is_none() && cx.is_idempotent();
         let numbers_matter = N::FORKS || cx.counter().is_some() || cx.number() != 0;
         // Numbers are counted by the call itself where its hooks can see them; where nothing else
@@ -44,7 +44,7 @@ where
         let hooks = self.has_hooks() || <&A as Actions<N>>::ACTS;
         let by_call = !is_plain || (numbers_matter && hooks);
         let counts = cx.counter().is_none() && (N::FORKS || by_call);
-        let cx = if counts { cx.counted() } else { cx };
+        let cx = if counts { cx.counted() } else { cx.clone() };
         let extras = by_call.then(|| Box::new(self.extras(&cx)));
         let rules = HedgeRules {
             kept: <&A as Actions<N>>::keep(&next, &cx, self.detached),
@@ -150,9 +150,12 @@ impl<N: Next> Begin<N::Run> for Attempts<N> {
                 0 => self.cx.number(),
                 _ => self.cx.next_number(hedge.into()),
             };
-            cx = cx.renumbered(number);
+            cx.renumber(number);
         }
-        self.next.run(if self.detached { cx.detached() } else { cx })
+        if self.detached {
+            cx.detach();
+        }
+        self.next.run(&cx)
     }
 }
 

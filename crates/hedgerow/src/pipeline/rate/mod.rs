@@ -128,7 +128,7 @@ impl RateLimiter {
 
     /// There is no permit for `next`, or somebody waits for one. `known` is when there is one.
     #[cold]
-    fn wait<N: Next>(&self, next: N, cx: Context, known: Option<Duration>) -> RateRun<'_, N> {
+    fn wait<N: Next>(&self, next: N, cx: &Context, known: Option<Duration>) -> RateRun<'_, N> {
         let hopeless =
             self.max_wait.is_zero() || known.is_some_and(|wait| in_vain(wait, self.max_wait));
         let place = if hopeless { None } else { self.shared.line.line_up(usize::MAX) };
@@ -177,7 +177,7 @@ impl<'p, N: Next> Strategy<N> for &'p RateLimiter {
     const FORKS: bool = N::FORKS;
 
     #[inline]
-    fn run(self, next: N, cx: Context) -> Self::Run {
+    fn run(self, next: N, cx: &Context) -> Self::Run {
         if self.shared.line.free() == 0 {
             return self.wait(next, cx, None); // not before those who wait
         }

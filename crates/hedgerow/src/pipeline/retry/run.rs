@@ -28,12 +28,13 @@ where
 
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "built in place, or copied at each layer")]
-    fn run(self, next: N, cx: Context) -> Self::Run {
+    fn run(self, next: N, cx: &Context) -> Self::Run {
         let (run, next) = match self.max_retries {
-            Some(0) => (next.run_once(cx.clone()), None),
-            _ => (next.run(cx.clone()), Some(next)),
+            Some(0) => (next.run_once(cx), None),
+            _ => (next.run(cx), Some(next)),
         };
-        RetryRun { stage: Stage::Trying { run }, retry: self, next, cx, began: None, more: None }
+        let (stage, cx) = (Stage::Trying { run }, cx.clone());
+        RetryRun { stage, retry: self, next, cx, began: None, more: None }
     }
 
     fn attempts(run: &Self::Run) -> u32 {
@@ -166,7 +167,7 @@ where
         let next = if is_last && !is_told { this.next.take() } else { this.next.clone() };
         let next = next.expect("it is kept until the last try");
         this.stage.set(Stage::Over); // what took the budget's grant starts now
-        let run = next.run_once(cx);
+        let run = next.run_once(&cx);
         this.stage.set(Stage::Trying { run });
     }
 }
