@@ -16,7 +16,7 @@ use super::layer::Place;
 use super::next::{Innermost, Next, Outcomes};
 use crate::attempt::Attempt;
 use crate::drive::Work;
-use crate::drive::panics::at_last;
+use crate::drive::panics::{Note, at_last};
 
 /// The caller's work, and what its outcomes mean.
 #[derive(Clone)]
@@ -121,8 +121,8 @@ pub(crate) struct Told<'p> {
     began: Instant,
     /// Whether it is the execution as a whole.
     whole: bool,
-    /// Whether a poll is under way: dropped then, it panicked.
-    polling: bool,
+    /// Whether what it tells of panicked.
+    panicked: bool,
     over: bool,
 }
 
@@ -142,18 +142,16 @@ impl<'p> Told<'p> {
 
     fn new(place: &'p Place, cx: &Context, whole: bool) -> Self {
         let began = place.time.clock().now();
-        Self { place, cx: cx.clone(), began, whole, polling: false, over: false }
+        Self { place, cx: cx.clone(), began, whole, panicked: false, over: false }
     }
 
     /// Polls what it tells of.
     #[inline]
     pub(crate) fn polling<V>(told: &mut Option<Box<Self>>, poll: impl FnOnce() -> V) -> V {
-        if let Some(told) = told {
-            told.polling = true;
-        }
+        let note = told.as_mut().map(|told| Note::on(&mut told.panicked));
         let polled = poll();
-        if let Some(told) = told {
-            told.polling = false;
+        if let Some(note) = note {
+            note.done();
         }
         polled
     }
@@ -179,8 +177,8 @@ impl<'p> Told<'p> {
 impl Drop for Told<'_> {
     fn drop(&mut self) {
         if !self.over {
-            let end = if self.polling { RunEnd::Panicked } else { RunEnd::Cancelled };
-            at_last(self.polling, || self.tell(end));
+            let end = if self.panicked { RunEnd::Panicked } else { RunEnd::Cancelled };
+            at_last(self.panicked, || self.tell(end));
         }
     }
 }

@@ -12,7 +12,7 @@ use pin_project_lite::pin_project;
 
 use super::CircuitBreaker;
 use super::control::told;
-use crate::drive::panics::quietly;
+use crate::drive::panics::{Note, quietly};
 use crate::pipeline::classify::{PipelineResult, Predicate, never_started};
 use crate::pipeline::context::Context;
 use crate::pipeline::error::{PipelineError, Rejected};
@@ -37,11 +37,12 @@ where
             Ok((ticket, transition)) => {
                 let told = place.is_told().then(|| Box::new(cx.clone()));
                 // From here on the ticket is given back whatever happens: a panic, too.
-                let mut held = Held { strategy: self, told, ticket: Some(ticket), polling: true };
+                let mut held = Held { strategy: self, told, ticket: Some(ticket), panicked: false };
                 held.tell(transition);
                 let classifier = next.classifier().clone();
+                let note = Note::on(&mut held.panicked);
                 let run = next.run_once(cx);
-                held.polling = false;
+                note.done();
                 BreakerRun::Inside { run, held, classifier }
             }
             Err(refused) => BreakerRun::Refused { rejected: Some(reject(place, &cx, refused)) },
@@ -88,8 +89,8 @@ pub struct Held<'p, P> {
     strategy: &'p CircuitBreaker<P>,
     told: Option<Box<Context>>,
     ticket: Option<Ticket>,
-    /// Whether a poll is under way: dropped then, it panicked.
-    polling: bool,
+    /// Whether what is inside panicked.
+    panicked: bool,
 }
 
 impl<P> Held<'_, P> {
@@ -125,7 +126,7 @@ impl<P> Held<'_, P> {
 
 impl<P> Drop for Held<'_, P> {
     fn drop(&mut self) {
-        if self.polling {
+        if self.panicked {
             quietly(|| self.failed());
         } else if let Some(ticket) = self.ticket.take() {
             self.breaker().forget(ticket);
@@ -151,9 +152,9 @@ where
         match self.project() {
             RunProj::Inside { run, held, classifier } => {
                 let predicate = &held.strategy.predicate;
-                held.polling = true;
+                let note = Note::on(&mut held.panicked);
                 let polled = run.poll(cx);
-                held.polling = false;
+                note.done();
                 let outcome = ready!(polled);
                 if matches!(outcome, Err(PipelineError::Cancelled))
                     || never_started(predicate, classifier, &outcome)
