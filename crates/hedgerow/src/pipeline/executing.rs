@@ -130,15 +130,14 @@ impl<N: Next> Executing<'_, N> {
         let mut this = self.project();
         let ahead = this.stage.as_mut().project_replace(Stage::Over);
         let StageOwned::Ahead { next, terms, place } = ahead else { return };
-        let cx = if terms.asked.is_none() && !place.is_told() {
-            Context::new(None, 0, terms.idempotent)
-        } else {
-            let Some(cx) = prepare(&terms, place, this.watch, this.told) else { return };
-            cx
-        };
-        let cx = if place.spreads { cx.starting_anywhere() } else { cx };
-        let run = Told::polling(this.told, || next.run_once(&cx));
-        this.stage.set(Stage::Running { run });
+        if terms.asked.is_none() && !place.is_told() && !place.spreads {
+            let run = next.run_once(&Context::new(None, 0, terms.idempotent));
+            this.stage.set(Stage::Running { run });
+        } else if let Some(cx) = prepare(&terms, place, this.watch, this.told) {
+            let cx = if place.spreads { cx.starting_anywhere() } else { cx };
+            let run = begun(next, &cx, this.told);
+            this.stage.set(Stage::Running { run });
+        }
     }
 
     /// Drops what runs inside: the tokens fire before what they belong to is dropped, and what comes
@@ -156,6 +155,13 @@ impl<N: Next> Executing<'_, N> {
             told.ended(end_of(outcome));
         }
     }
+}
+
+/// The run of an execution of which somebody asks for more: not where the others are begun, whose
+/// context is in nobody's way.
+#[inline(never)]
+fn begun<N: Next>(next: N, cx: &Context, told: &mut Option<Box<Told<'_>>>) -> N::Run {
+    Told::polling(told, || next.run_once(cx))
 }
 
 /// What an execution carries of which somebody asks for more than the outcome; `None`: it was
