@@ -127,7 +127,7 @@ impl ConcurrencyLimiter {
             return AdmitRun::ahead(next, cx, waiting, &self.place.time);
         }
         let full = if self.settings.max_queue == 0 { "all slots taken" } else { "queue full" };
-        AdmitRun::instead(Err(self.place.reject(&cx, full, None).into()))
+        AdmitRun::instead(Err(self.place.reject(cx, full, None).into()))
     }
 }
 

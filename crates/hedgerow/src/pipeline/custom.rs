@@ -88,7 +88,7 @@ where
 ///     type Run = Pin<Box<dyn Future<Output = PipelineResult<N::Value, N::Error>> + Send + 'p>>;
 ///
 ///     fn run(self, next: N, cx: Context) -> Self::Run {
-///         let run = next.run_once(cx);
+///         let run = next.run_once(&cx);
 ///         Box::pin(async move {
 ///             let outcome = run.await;
 ///             self.0.fetch_add(1, Ordering::Relaxed);

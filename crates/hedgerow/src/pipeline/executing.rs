@@ -20,6 +20,7 @@ use super::next::{Around, Innermost, Next, Outcomes, Rest};
 use super::outcome::{Outcome, Raises};
 use super::pipeline::Pipeline;
 use crate::attempt::Shared;
+use crate::drive::panics::at_last;
 
 /// How strategies run work, as a whole.
 pub trait Launch<'p, F, C>: Sized {
@@ -101,7 +102,7 @@ struct Watch {
 impl Drop for Watch {
     fn drop(&mut self) {
         if let Some(inside) = &self.inside {
-            inside.cancel();
+            at_last(false, || inside.cancel());
         }
     }
 }

@@ -156,7 +156,7 @@ where
     const FORKS: bool = L::FORKS;
 
     fn run(self, next: N, cx: &Context) -> Self::Run {
-        let index = self.index(&cx);
+        let index = self.index(cx);
         let (_, pipeline) = &self.targets[index];
         let cx = cx.at_target(u16::try_from(index).unwrap_or(u16::MAX));
         pipeline.layers().run_once(Inner(next), &cx)

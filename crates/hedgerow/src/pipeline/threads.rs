@@ -267,11 +267,11 @@ where
             (Ok(seat), _) => Some(seat),
             (Err(_), 0) => None, // a primary runs on the caller's thread
             (Err(_), _) => {
-                let rejected = place.reject(&cx, "no thread", None);
+                let rejected = place.reject(cx, "no thread", None);
                 return ThreadRun { state: State::Rejected(rejected), told: None };
             }
         };
-        let told = place.is_told().then(|| Box::new(Told::started(place, &cx)));
+        let told = place.is_told().then(|| Box::new(Told::started(place, cx)));
         let work = Box::new(move |attempt| work(attempt));
         let abandoned = place.abandoned.get().cloned();
         ThreadRun { state: State::Ready { work, attempt, seat, abandoned }, told }

@@ -19,6 +19,7 @@ use super::layer::{Facts, Layer, Place};
 use super::next::{Next, Strategy};
 use super::outcome::{MayTimeOut, Raises};
 use super::wait::Wait;
+use crate::drive::panics::at_last;
 
 /// Gives up after a limit: drops what runs inside and returns [`TimedOut`](super::TimedOut).
 ///
@@ -161,7 +162,7 @@ struct Asked {
 impl Drop for Asked {
     fn drop(&mut self) {
         if let Some(token) = self.token.take().filter(|_| self.on_drop) {
-            token.cancel();
+            at_last(false, || token.cancel());
         }
     }
 }

@@ -82,7 +82,7 @@ impl Any {
         }
     }
 
-    fn begin<'p, N>(&'p self, next: N, cx: Context) -> Running<'p>
+    fn begin<'p, N>(&'p self, next: N, cx: &Context) -> Running<'p>
     where
         N: Next<Value = Value, Error = Failure> + 'p,
     {
@@ -131,7 +131,7 @@ impl<R: Future> Counted for Counting<R> {
     }
 }
 
-fn boxed<'p, S, N>(strategy: &'p S, next: N, cx: Context) -> Running<'p>
+fn boxed<'p, S, N>(strategy: &'p S, next: N, cx: &Context) -> Running<'p>
 where
     &'p S: Strategy<N>,
     <&'p S as Strategy<N>>::Run: 'p,
@@ -167,7 +167,7 @@ impl Stack {
     }
 
     /// Runs these of its strategies around `next`.
-    fn begin<'p, N>(&'p self, strategies: &'p [Any], next: N, cx: Context) -> Running<'p>
+    fn begin<'p, N>(&'p self, strategies: &'p [Any], next: N, cx: &Context) -> Running<'p>
     where
         N: Next<Value = Value, Error = Failure> + 'p,
     {
@@ -216,7 +216,7 @@ where
 
     const FORKS: bool = true;
 
-    fn run(self, next: N, cx: Context) -> Self::Run {
+    fn run(self, next: N, cx: &Context) -> Self::Run {
         self.begin(&self.strategies, next, cx)
     }
 
@@ -262,11 +262,11 @@ where
 
     const FORKS: bool = FORKS;
 
-    fn run(&self, cx: Context) -> Self::Run {
+    fn run(&self, cx: &Context) -> Self::Run {
         self.clone().run_once(cx)
     }
 
-    fn run_once(self, cx: Context) -> Self::Run {
+    fn run_once(self, cx: &Context) -> Self::Run {
         self.runs.fetch_add(1, Ordering::Relaxed);
         self.stack.begin(self.strategies, self.next, cx)
     }
@@ -288,11 +288,11 @@ where
 
     fn run(self, next: N, cx: Context) -> Self::Run {
         Box::pin(async move {
-            let outcome = next.run(cx.clone()).await;
+            let outcome = next.run(&cx).await;
             if outcome.is_ok() || !cx.is_idempotent() {
                 return outcome;
             }
-            next.run_once(cx.next_try()).await
+            next.run_once(&cx.next_try()).await
         })
     }
 }

@@ -180,7 +180,7 @@ where
 
     fn run(self, next: N, cx: Context) -> Self::Run {
         Box::pin(async move {
-            let mut run = Box::pin(next.run_once(cx));
+            let mut run = Box::pin(next.run_once(&cx));
             let outcome = run.as_mut().await;
             assert_eq!((self.0.in_flight(), self.0.queued()), (0, 0));
             outcome

@@ -113,7 +113,7 @@ fn the_work_panics_and_so_does_whoever_says_how_long_the_breaker_stays_open() {
 }
 
 #[test]
-fn an_observer_panics_when_the_breaker_lets_a_probe_through_and_when_that_ends_it() {
+fn a_probe_over_which_an_observer_panics_makes_room_for_another() {
     let (troubled, clock) = (Troubled::at(of_a_breaker), ManualClock::new());
     let breaker = CircuitBreaker::consecutive(1).open_for(ms(1_000));
     let control = breaker.control();
@@ -124,6 +124,9 @@ fn an_observer_panics_when_the_breaker_lets_a_probe_through_and_when_that_ends_i
     assert_eq!(control.state(), BreakerState::Open);
     clock.advance(ms(1_000));
     let text = unwound(pipeline.execute(|_| async { Answer::Ok("a") }));
-    assert_eq!((text.as_deref(), troubled.panics()), (Some("observer 2"), 3));
-    assert_eq!(control.state(), BreakerState::Open, "a panic is a failure");
+    assert_eq!((text.as_deref(), troubled.panics()), (Some("observer 2"), 2));
+    assert_eq!(control.state(), BreakerState::HalfOpen, "the work never ran");
+    let text = unwound(pipeline.execute(|_| async { Answer::Ok("a") }));
+    assert_eq!((text.as_deref(), troubled.panics()), (Some("observer 3"), 3));
+    assert_eq!(control.state(), BreakerState::Closed);
 }

@@ -238,8 +238,8 @@ impl<'p, N: Next + 'p> CustomStrategy<N> for &'p Cancelling {
 
     fn run(self, next: N, cx: Context) -> Self::Run {
         Box::pin(async move {
-            let _ = next.run(cx.clone()).await;
-            let _ = next.run_once(cx.next_try()).await;
+            let _ = next.run(&cx).await;
+            let _ = next.run_once(&cx.next_try()).await;
             Err(PipelineError::Cancelled)
         })
     }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use hedgerow::pipeline::{Outcome, Pipeline, PipelineError};
-use hedgerow::{Attempt, CancellationToken, Delay, Hedge, Seat, Threads};
+use hedgerow::{Attempt, CancellationToken, Delay, Hedge, ManualClock, Seat, Threads};
 
 use crate::doors::{Crew, Door, caught};
 use crate::support::{lock, ms};
@@ -53,12 +53,17 @@ fn m08_the_latest_failure_is_returned_unchanged() {
 
 #[test]
 fn what_a_timeout_gives_up_on_is_told_and_let_go() {
-    let (crew, door) = (Crew::default(), Door::default());
-    let pipeline = Pipeline::builder().timeout(ms(1)).build_blocking().unwrap().on(crew.shared());
+    let (crew, door, clock) = (Crew::default(), Door::default(), ManualClock::new());
+    let builder = Pipeline::builder().clock(Arc::new(clock.clone()));
+    let pipeline = builder.timeout(ms(1)).build_blocking().unwrap().on(crew.shared());
     let (told, waits) = (Arc::new(Mutex::new(None)), door.clone());
     let seen = Arc::clone(&told);
     let outcome = pipeline
         .prepare(move |attempt: Attempt| {
+            while !attempt.is_cancelled() {
+                clock.advance(ms(1)); // time stands until the attempt has begun
+                std::thread::yield_now();
+            }
             waits.pass();
             *lock(&seen) = Some(attempt.is_cancelled());
             Ok::<_, String>(())
@@ -70,6 +75,7 @@ fn what_a_timeout_gives_up_on_is_told_and_let_go() {
         Outcome::Rejected(rejected) => panic!("{rejected}"),
         Outcome::TimedOut(timed_out) => assert_eq!(timed_out.limit(), ms(1)),
     }
+    assert_eq!(*lock(&told), None, "it still runs");
     door.open();
     assert_eq!(crew.join(), 1);
     assert_eq!(*lock(&told), Some(true));

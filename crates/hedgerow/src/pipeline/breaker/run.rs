@@ -45,7 +45,7 @@ where
                 note.done();
                 BreakerRun::Inside { run, held, classifier }
             }
-            Err(refused) => BreakerRun::Refused { rejected: Some(reject(place, &cx, refused)) },
+            Err(refused) => BreakerRun::Refused { rejected: Some(reject(place, cx, refused)) },
         }
     }
 

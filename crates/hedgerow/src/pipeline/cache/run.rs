@@ -51,12 +51,12 @@ where
 
     #[inline]
     fn run(self, next: N, cx: &Context) -> Self::Run {
-        let Some(key) = (self.key)(&cx) else { return CacheRun::run(next, cx, None) };
+        let Some(key) = (self.key)(cx) else { return CacheRun::run(next, cx, None) };
         if let Some(kept) = self.find(&key, self.settings.ttl) {
-            self.tell(&cx, "hit");
+            self.tell(cx, "hit");
             return CacheRun { stage: Stage::Kept { value: Some(kept.value.clone()) } };
         }
-        self.tell(&cx, "miss");
+        self.tell(cx, "miss");
         let told = self.place.is_told().then(|| Box::new(cx.clone()));
         let (classifier, age) = (next.classifier().clone(), self.store.age());
         CacheRun::run(next, cx, Some(Miss { key, classifier, age, told, cache: self }))

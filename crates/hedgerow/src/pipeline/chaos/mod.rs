@@ -199,7 +199,7 @@ impl<'p, N: Next, A: Trouble<'p, N>> Strategy<N> for &'p Chaos<A> {
         if self.rate <= 0.0 || !self.dice.is_enabled() || !self.dice.strike(self.rate) {
             return AdmitRun::running(next, cx, ());
         }
-        self.place.tell(&cx, StrategyEventKind::Chaos { kind: A::KIND });
+        self.place.tell(cx, StrategyEventKind::Chaos { kind: A::KIND });
         match self.trouble.make(&self.place) {
             ControlFlow::Continue(ahead) => AdmitRun::ahead(next, cx, ahead, &self.place.time),
             ControlFlow::Break(outcome) => AdmitRun::instead(outcome),

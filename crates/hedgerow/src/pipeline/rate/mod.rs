@@ -134,7 +134,7 @@ impl RateLimiter {
         let place = if hopeless { None } else { self.shared.line.line_up(usize::MAX) };
         match place {
             Some(place) => AdmitRun::ahead(next, cx, Waiting::new(place, self), &self.place.time),
-            None => AdmitRun::instead(Err(self.exceeded(&cx, known).into())),
+            None => AdmitRun::instead(Err(self.exceeded(cx, known).into())),
         }
     }
 
