@@ -26,4 +26,7 @@ pub const PENDING_ON_RING_INSTRUCTIONS: u64 = 1_200;
 
 /// Instructions of an execution that answers at the first poll, through a timeout, a retry, a circuit
 /// breaker and a hedge; one clock read is among them.
-pub const PIPELINE_READY_INSTRUCTIONS: u64 = 1_150;
+pub const PIPELINE_READY_INSTRUCTIONS: u64 = 1_000;
+
+/// The same of one whose primary is pending once: two timers of tokio's and the scheduler are among them.
+pub const PIPELINE_PENDING_INSTRUCTIONS: u64 = 3_000;

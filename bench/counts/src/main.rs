@@ -132,7 +132,7 @@ fn instructions() -> bool {
         (Kind::Pending, None),
         (Kind::PendingOnRing, Some(limits::PENDING_ON_RING_INSTRUCTIONS)),
         (Kind::PipelineReady, Some(limits::PIPELINE_READY_INSTRUCTIONS)),
-        (Kind::PipelinePending, None),
+        (Kind::PipelinePending, Some(limits::PIPELINE_PENDING_INSTRUCTIONS)),
     ];
     let mut within = true;
     for (kind, limit) in at_most {

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use counts::operation::{Failure, Operation, Outcome};
-use futures_util::TryFutureExt;
 use hedgerow::Hedge;
 use hedgerow::pipeline::{
     CircuitBreaker, End, Hedging, Pipeline, PipelineError, Retry, Then, Timeout,
@@ -33,11 +32,13 @@ impl<O: Operation> Executed<O> {
 
 impl<O: Operation> Call for Executed<O> {
     fn call(&self, request: u64) -> impl Future<Output = Outcome> + Send {
-        let execution = self.pipeline.execute(move |_| self.operation.start(request));
-        execution.into_future().map_err(|error| match error {
-            PipelineError::Failed(failure) => failure,
-            other => Failure::new(other.to_string()),
-        })
+        async move {
+            let outcome = self.pipeline.execute(move |_| self.operation.start(request)).await;
+            outcome.map_err(|error| match error {
+                PipelineError::Failed(failure) => failure,
+                other => Failure::new(other.to_string()),
+            })
+        }
     }
 }
 
