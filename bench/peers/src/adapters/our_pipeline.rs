@@ -31,14 +31,12 @@ impl<O: Operation> Executed<O> {
 }
 
 impl<O: Operation> Call for Executed<O> {
-    fn call(&self, request: u64) -> impl Future<Output = Outcome> + Send {
-        async move {
-            let outcome = self.pipeline.execute(move |_| self.operation.start(request)).await;
-            outcome.map_err(|error| match error {
-                PipelineError::Failed(failure) => failure,
-                other => Failure::new(other.to_string()),
-            })
-        }
+    async fn call(&self, request: u64) -> Outcome {
+        let outcome = self.pipeline.execute(move |_| self.operation.start(request)).await;
+        outcome.map_err(|error| match error {
+            PipelineError::Failed(failure) => failure,
+            other => Failure::new(other.to_string()),
+        })
     }
 }
 
