@@ -42,8 +42,9 @@ type Always = fn(&Context) -> Option<()>;
 ///
 /// **Keys.** The closure makes one from what the execution carries, its operation or its properties
 /// for instance; `None` goes past the cache. It must name everything that the answer depends on:
-/// who asks, too. About `max_entries` are kept (rounded up to a multiple of a few shards), those that
-/// were asked for most. `Hash` and `Eq` of keys must not panic.
+/// who asks, too. They are spread over a few shards, each with its part of `max_entries`, rounded up:
+/// one that is full forgets what was asked for least, though others may have room. `Hash` and `Eq`
+/// of keys must not panic.
 ///
 /// **Misses.** Executions that miss at the same time all do the work, and each keeps what it got.
 /// There is nothing here that makes them wait for one of them.
