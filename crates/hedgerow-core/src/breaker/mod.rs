@@ -29,17 +29,21 @@ mod window;
 
 use std::fmt;
 use std::num::NonZeroU64;
+use std::time::Duration;
 
 pub use settings::{BreakerSettings, FailureRatio, OpenFor};
 pub use shared::SharedBreaker;
 
-pub use state::{BreakerState, Refused, Ticket, Transition};
+pub use state::{BreakerState, NeedsTime, Refused, Ticket, Transition};
 
 use crate::sync::{AtomicU64, Mutex, MutexGuard, Ordering, PoisonError};
 use crate::time::Moment;
 use row::Row;
 use state::{pack, unpack};
 use window::Window;
+
+/// From this window on, a call that went well may be counted some milliseconds too early.
+const ROUGH_FROM: Duration = Duration::from_secs(1);
 
 /// A circuit breaker.
 pub struct Breaker {
@@ -91,10 +95,15 @@ impl Breaker {
         unpack(self.turn.load(Ordering::Acquire)).1
     }
 
-    /// Whether it matters when a call that goes well has ended: what else [`succeeded`](Self::succeeded)
-    /// is given is not looked at.
-    pub fn needs_time(&self, ticket: &Ticket) -> bool {
-        self.settings.ratio.is_some() || ticket.is_probe()
+    /// How exactly [`succeeded`](Self::succeeded) has to be told when this call has ended.
+    #[inline]
+    pub fn needs_time(&self, ticket: &Ticket) -> NeedsTime {
+        match (self.settings.ratio, self.settings.window) {
+            _ if ticket.is_probe() => NeedsTime::Exactly,
+            (None, _) => NeedsTime::No,
+            (Some(_), window) if window < ROUGH_FROM => NeedsTime::Exactly,
+            (Some(_), _) => NeedsTime::Roughly,
+        }
     }
 
     /// Lets a call through, or not.

@@ -48,6 +48,17 @@ impl Ticket {
     }
 }
 
+/// How exactly it matters when a call that went well has ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum NeedsTime {
+    /// Not at all: any moment will do.
+    No,
+    /// Some milliseconds too early are near enough. Moments of different calls may be out of order.
+    Roughly,
+    /// To the nanosecond.
+    Exactly,
+}
+
 /// A call that was not let through.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Refused {

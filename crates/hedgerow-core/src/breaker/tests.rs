@@ -63,10 +63,28 @@ fn failures_that_left_the_window_do_not_count() {
 }
 
 #[test]
+fn how_exactly_a_success_has_to_be_told_depends_on_what_counts_it() {
+    let (row, half) = (Some(1), Some(FailureRatio(0.5)));
+    for (ratio, window, expected) in [
+        (None, 100, NeedsTime::No),
+        (None, 30_000, NeedsTime::No),
+        (half, 999, NeedsTime::Exactly),
+        (half, 1_000, NeedsTime::Roughly),
+    ] {
+        let window = Duration::from_millis(window);
+        let set = BreakerSettings { ratio, window, in_a_row: row, ..settings() };
+        let breaker = Breaker::new(set);
+        assert_eq!(breaker.needs_time(&admit(&breaker, 0).unwrap()), expected, "{window:?}");
+        assert!(call(&breaker, 0, true).is_some());
+        let probe = admit(&breaker, 60_000).unwrap();
+        assert_eq!(breaker.needs_time(&probe), NeedsTime::Exactly, "its lease is exact");
+    }
+}
+
+#[test]
 fn failures_in_a_row_open_it_and_a_success_ends_the_row() {
     let settings = BreakerSettings { ratio: None, in_a_row: Some(3), ..settings() };
     let breaker = Breaker::new(settings);
-    assert!(!breaker.needs_time(&admit(&breaker, 0).unwrap()));
     for failed in [true, true, false, true, true] {
         assert_eq!(call(&breaker, 0, failed), None);
     }

@@ -4,6 +4,8 @@
 mod bare;
 #[cfg(feature = "test-util")]
 mod manual;
+#[cfg(feature = "pipeline")]
+mod recent;
 #[cfg(feature = "tokio")]
 mod tokio;
 

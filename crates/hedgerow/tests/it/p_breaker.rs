@@ -388,3 +388,22 @@ async fn what_is_dropped_is_not_counted_wherever_it_is() {
     }
     assert_eq!(notes.at(), 0);
 }
+
+/// What goes well is put at the latest tick there, unless time is virtual.
+#[tokio::test(start_paused = true)]
+async fn on_the_ring_a_breaker_counts_in_tokios_paused_time() {
+    let breaker = breaker().min_throughput(2).window(ms(1_000));
+    let control = breaker.control();
+    let pipeline = Pipeline::builder().ring_timer().circuit_breaker(breaker).build().unwrap();
+    let run = async |answer: Result<u32, &'static str>| {
+        let _ = pipeline.execute(|_| std::future::ready(answer)).await;
+    };
+    run(Ok(0)).await;
+    sleep(ms(10_000)).await;
+    for answer in [Ok(1), Ok(2), Ok(3), Err("a"), Err("b")] {
+        run(answer).await;
+        assert_eq!(control.state(), BreakerState::Closed, "after {answer:?}");
+    }
+    run(Err("c")).await;
+    assert_eq!(control.state(), BreakerState::Open, "three of six");
+}

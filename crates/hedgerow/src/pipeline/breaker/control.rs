@@ -35,7 +35,17 @@ impl Shared {
 
     /// What time it is, as the breaker counts.
     pub(super) fn now(&self, time: &Time) -> Moment {
-        let now = time.clock().now();
+        self.moment(time.clock().now())
+    }
+
+    /// The same, or some milliseconds before, where that is cheaper.
+    #[inline]
+    pub(super) fn recent(&self, time: &Time) -> Moment {
+        self.moment(time.recent())
+    }
+
+    #[inline]
+    fn moment(&self, now: Instant) -> Moment {
         let epoch = self.epoch.get_or_init(|| now);
         Moment::from(now.saturating_duration_since(*epoch))
     }

@@ -7,7 +7,7 @@ use std::task::{Context as Task, Poll, ready};
 use std::time::Duration;
 
 use hedgerow_core::Moment;
-use hedgerow_core::breaker::{Breaker, BreakerState, Refused, Ticket, Transition};
+use hedgerow_core::breaker::{Breaker, BreakerState, NeedsTime, Refused, Ticket, Transition};
 use pin_project_lite::pin_project;
 
 use super::CircuitBreaker;
@@ -117,8 +117,11 @@ impl<P> Held<'_, P> {
     #[inline]
     fn succeeded(&mut self) {
         if let Some(ticket) = self.ticket.take() {
-            let needs_time = self.breaker().needs_time(&ticket);
-            let now = if needs_time { self.now() } else { Moment::ZERO };
+            let now = match self.breaker().needs_time(&ticket) {
+                NeedsTime::No => Moment::ZERO,
+                NeedsTime::Roughly => self.strategy.shared.recent(&self.strategy.place.time),
+                NeedsTime::Exactly => self.now(),
+            };
             self.tell(self.breaker().succeeded(ticket, now));
         }
     }

@@ -1,0 +1,66 @@
+//! What time it was at the system's latest tick: known without asking the processor, which takes a
+//! tenth of the time.
+
+use std::time::Instant;
+
+use super::{Time, virtual_now};
+
+impl Time {
+    /// What time it is, or was some milliseconds ago: at most 10, and a few more where the system
+    /// skips ticks. Exact where time may be tokio's, as it may be virtual, and by a clock of one's own.
+    #[inline]
+    pub(crate) fn recent(&self) -> Instant {
+        match self {
+            Self::Automatic if cfg!(feature = "tokio") => self.clock().now(),
+            Self::Automatic | Self::Ring => virtual_now().unwrap_or_else(tick),
+            Self::Own(clock) => clock.now(),
+        }
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+use Instant::now as tick;
+
+/// The moment of the latest tick, as an [`Instant`]. Never later than now, nor before the first call.
+#[cfg(target_os = "linux")]
+#[inline]
+fn tick() -> Instant {
+    use std::sync::OnceLock;
+    use std::time::Duration;
+
+    use rustix::time::{ClockId, clock_gettime};
+
+    /// What both clocks said in the same moment, the instant first.
+    static START: OnceLock<(Instant, Duration)> = OnceLock::new();
+
+    // Both count from the same moment, which `Instant` does not tell; neither is ever negative.
+    let read = |clock| Duration::try_from(clock_gettime(clock)).unwrap_or_default();
+    let (start, since) = START.get_or_init(|| (Instant::now(), read(ClockId::Monotonic)));
+    *start + read(ClockId::MonotonicCoarse).saturating_sub(*since)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::clock::Clock;
+
+    #[test]
+    fn it_is_never_later_than_now_and_never_goes_back() {
+        let mut before = Time::Ring.recent();
+        for _ in 0..10_000 {
+            let recent = Time::Ring.recent();
+            assert!(before <= recent && recent <= Instant::now());
+            before = recent;
+        }
+    }
+
+    #[test]
+    fn a_clock_of_ones_own_is_exact() {
+        let clock = crate::ManualClock::new();
+        let time = Time::Own(Arc::new(clock.clone()));
+        clock.advance(std::time::Duration::from_nanos(1_234_567));
+        assert_eq!(time.recent(), clock.now());
+    }
+}
