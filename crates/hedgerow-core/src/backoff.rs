@@ -56,8 +56,9 @@ impl Backoff {
             mistakes.push(InvalidOption::new("factor", factor, remedy));
         }
         if max < base {
+            let base = format_duration(base);
             let remedy =
-                format!("must not be less than the first wait, which is {}", format_duration(base));
+                format!("less than the first wait, as base = {base}; raise it, or lower base");
             mistakes.push(InvalidOption::new("max_delay", format_duration(max), remedy));
         }
         if !(0.0..=1.0).contains(&jitter) {

@@ -18,15 +18,16 @@ A policy stands in the table [hedge] of a program's own file (TOML, JSON or YAML
 alone in a file. Pipelines stand in tables [pipelines.NAME], each with its strategies. What is beside
 [hedge] and [pipelines] belongs to the program and is not looked at.
 
-Variables of the environment are stronger than the file: HEDGEROW_HEDGE_MAX_HEDGES=2 stands for
-max_hedges = 2. Unknown ones are refused.
+Variables of the environment are stronger than [hedge] in the file: HEDGEROW_HEDGE_MAX_HEDGES=2
+stands for max_hedges = 2. Unknown ones are refused.
 
 Exit status: 0 fine, 1 the result cannot be written, 2 something is wrong with the file.";
 
 /// Say what a configuration means, or what is wrong with it
 ///
-/// Prints the settings in effect, where each came from, and what they do in words. Mistakes are
-/// told all at once, each with its key, its value and what would be right.
+/// Prints the settings of the policy in effect, where each came from, and what they do in words; of
+/// pipelines the strategies, and how often the work runs at most. Mistakes are told all at once, each
+/// with its key, its value and what would be right.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct CheckArgs {

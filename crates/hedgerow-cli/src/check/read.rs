@@ -98,7 +98,8 @@ fn where_to_look(error: ConfigError) -> ConfigError {
     if !error.mistakes().iter().all(unlike) {
         return error;
     }
-    let remedy = "missing; write the policy in a table [hedge], or alone in a file";
+    let remedy = "missing; write the policy in a table [hedge] or alone in a file, and pipelines in \
+                  tables [pipelines.NAME]";
     InvalidOption::new("hedge", "", remedy).into()
 }
 

@@ -3,8 +3,8 @@
 use std::io::{self, Write};
 use std::sync::Arc;
 
-use hedgerow::HedgeConfig;
 use hedgerow::config::{Setting, Value};
+use hedgerow::{ExtraLoad, HedgeConfig};
 use serde::Serialize;
 
 use super::read::Found;
@@ -43,6 +43,9 @@ struct CheckedPipeline {
     strategies: Vec<ShownStrategy>,
     /// How often the work runs at most; none is without bound.
     max_attempts: Option<u64>,
+    /// The budget that hedges and retries share.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_extra_load: Option<f64>,
     warnings: Vec<String>,
 }
 
@@ -71,6 +74,7 @@ impl Checked {
                 pipeline: name.to_string(),
                 strategies: strategies.collect(),
                 max_attempts: pipeline.max_attempts(),
+                max_extra_load: config.max_extra_load().map(ExtraLoad::get),
                 warnings: pipeline.warnings().to_vec(),
             }
         });
@@ -146,6 +150,10 @@ fn write_pipeline(out: &mut impl Write, file: &str, checked: &CheckedPipeline) -
             writeln!(out, "  The work runs {most} times at most, if everything fails.")?;
         }
         None => writeln!(out, "  Nothing bounds how often the work runs, if everything fails.")?,
+    }
+    if let Some(load) = checked.max_extra_load {
+        let load = words::percent(load);
+        writeln!(out, "  Its hedges and retries share a budget: {load} of completed executions.")?;
     }
     for warning in &checked.warnings {
         writeln!(out, "  Probably not meant: {warning}.")?;

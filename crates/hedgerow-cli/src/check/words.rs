@@ -85,15 +85,20 @@ fn evidence(learning: &Learning) -> String {
     format!("{start}; the delay is at least {min}{most}, and a call counts half after {half_life}.")
 }
 
+/// A ratio, as it is said.
+pub(super) fn percent(ratio: f64) -> String {
+    format!("{} %", (ratio * 1e6).round() / 1e4)
+}
+
 fn load(config: &HedgeConfig, policy: &Policy) -> String {
     let settings = config.settings();
     let bound = settings.iter().find(|setting| setting.key == "max_extra_load");
     match bound.map(|bound| &bound.value) {
         Some(Value::Float(ratio)) => {
-            let percent = (ratio * 1e6).round() / 1e4;
             format!(
-                "Extra load is at most {percent} % of completed calls, of which 20 hedges can be \
-                 saved up; when that is spent, running attempts go on alone."
+                "Extra load is at most {} of completed calls, of which 20 hedges can be \
+                 saved up; when that is spent, running attempts go on alone.",
+                percent(*ratio)
             )
         }
         _ => format!(

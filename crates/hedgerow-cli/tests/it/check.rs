@@ -108,7 +108,8 @@ fn pr_91_keys_at_the_wrong_place_are_refused() {
 fn a_file_without_a_policy_is_told_where_one_is_looked_for() {
     refused(
         "[search]\nwords = 7\n",
-        &["stdin: hedge: missing; write the policy in a table [hedge], or alone in a file"],
+        &["stdin: hedge: missing; write the policy in a table [hedge] or alone in a file, and \
+           pipelines in tables [pipelines.NAME]"],
     );
 }
 
@@ -275,6 +276,7 @@ fn what_is_beside_the_policy_cannot_move_the_cursor() {
 const PIPELINES: &str = r#"
 [pipelines.search]
 strategies = ["total", "hedge", "attempt"]
+max_extra_load = "7%"
 total = { kind = "timeout", limit = "100ms" }
 hedge = { delay = "150ms", max_hedges = 2 }
 attempt = { kind = "timeout", limit = "50ms" }
@@ -295,9 +297,10 @@ fn pipelines_are_shown_with_what_is_probably_not_meant() {
         lines,
         [
             "  1. total    timeout  100ms",
-            "  2. hedge    hedge    150ms, at most 2",
+            "  2. hedge    hedge    150ms, at most 2, within a budget",
             "  3. attempt  timeout  50ms",
             "  The work runs 3 times at most, if everything fails.",
+            "  Its hedges and retries share a budget: 7 % of completed executions.",
             "  Probably not meant: hedge never starts a hedge by its delay of 150ms: total gives up \
              after 100ms, and is around it.",
         ]
@@ -320,6 +323,8 @@ fn pipelines_as_json_have_no_policy_unless_there_is_one() {
         pipelines.clone().find(|pipeline| pipeline["pipeline"] == name).unwrap().clone()
     };
     assert_eq!(named("search")["max_attempts"], json!(3));
+    assert_eq!(named("search")["max_extra_load"], json!(0.07));
+    assert_eq!(named("plain").get("max_extra_load"), None);
     assert_eq!(named("search")["strategies"][0]["kind"], json!("timeout"));
     assert_eq!(named("plain")["strategies"], json!([]));
     let both = json(&format!("[hedge]\nmax_hedges = 3\n{PIPELINES}"));
@@ -334,7 +339,7 @@ fn mistakes_in_pipelines_are_told_with_their_places() {
         &[
             "stdin: hedge.dealy = 1: unknown key; did you mean delay?",
             "stdin: pipelines.search.timeout = \"5\": a duration needs a unit",
-            "stdin: pipelines.search.hegde = \"hegde\": did you mean hedge?",
+            "stdin: pipelines.search.strategies[1] = \"hegde\": did you mean hedge?",
         ],
     );
 }

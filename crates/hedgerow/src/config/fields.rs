@@ -151,6 +151,24 @@ impl<'a> Fields<'a> {
     }
 }
 
+#[cfg_attr(not(feature = "pipeline"), expect(dead_code, reason = "for pipelines"))]
+impl<'a> Fields<'a> {
+    /// The keys that are there.
+    pub(crate) fn keys(&self) -> impl Iterator<Item = &'a str> {
+        self.given.keys().copied()
+    }
+
+    /// Whether this key is there.
+    pub(crate) fn has(&self, key: &str) -> bool {
+        self.given.contains_key(key)
+    }
+
+    /// Passes over a key: enough was said of it.
+    pub(crate) fn ignore(&mut self, key: &'a str) {
+        self.known.push(key);
+    }
+}
+
 impl HedgeConfig {
     /// Reads the keys of a policy from a table that may hold others.
     pub fn take_from(fields: &mut Fields<'_>) -> Self {

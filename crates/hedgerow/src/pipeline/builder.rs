@@ -14,7 +14,6 @@ use super::pipeline::{Built, Pipeline, StrategyInfo};
 use super::timeout::Timeout;
 use super::warnings::warnings;
 use crate::clock::{Clock, Time};
-use crate::hedge::Hedge;
 
 /// Puts strategies together: the first added is outermost (T47).
 ///
@@ -95,9 +94,13 @@ impl<S> Builder<S> {
         self.with(timeout.into())
     }
 
-    /// Adds a hedge. What is inside it runs in each of its attempts.
-    pub fn hedge(self, hedge: Hedge) -> Builder<(S, Hedging)> {
-        self.with(Hedging::new(hedge))
+    /// Adds a hedge: a policy, or a [`Hedging`] that says more. What is inside it runs in each of its
+    /// attempts.
+    pub fn hedge<P, A>(self, hedge: impl Into<Hedging<P, A>>) -> Builder<(S, Hedging<P, A>)>
+    where
+        Hedging<P, A>: Layer,
+    {
+        self.with(hedge.into())
     }
 
     /// Adds a whole pipeline. It keeps its name, and its observer and its clock if it has them;

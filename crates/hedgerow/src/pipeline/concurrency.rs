@@ -27,7 +27,7 @@ use super::wait::Wait;
 /// |---|---|---|
 /// | `limit` | 1 or more | none: it is what a limiter is |
 /// | `max_queue` | how many may wait for a slot; 0 rejects at once | 0 |
-/// | `max_wait` | a duration; zero is refused, [`Duration::MAX`] is without bound | without bound |
+/// | `max_wait` | how long each may, if any may: zero is refused, [`Duration::MAX`] is without bound | without bound |
 ///
 /// Around a hedge it counts executions, inside it attempts: there a hedge that finds no slot is
 /// rejected, and what that means is the policy's
@@ -151,7 +151,7 @@ impl Layer for ConcurrencyLimiter {
     }
 
     fn check(&self, mistakes: &mut Vec<InvalidOption>) {
-        let Settings { limit, max_queue: _, max_wait } = self.settings;
+        let Settings { limit, max_queue, max_wait } = self.settings;
         if limit == 0 {
             let remedy = "nothing could ever run; give it a slot, or leave the limiter out";
             mistakes.push(InvalidOption::new("limit", limit, remedy));
@@ -164,6 +164,9 @@ impl Layer for ConcurrencyLimiter {
         if max_wait.is_zero() {
             let remedy = "nobody could wait; say max_queue 0 to reject at once";
             mistakes.push(InvalidOption::new("max_wait", "0s", remedy));
+        } else if max_wait < Duration::MAX && max_queue == 0 {
+            let remedy = "nobody waits while max_queue is 0; say how many may";
+            mistakes.push(InvalidOption::new("max_wait", format_duration(max_wait), remedy));
         }
     }
 

@@ -170,6 +170,9 @@ impl Place {
     }
 }
 
+/// What the settings of a strategy say that has a budget.
+pub(super) const WITHIN: &str = ", within a budget";
+
 /// Tells budgets apart.
 pub(super) fn address(budget: &Arc<dyn Budget>) -> usize {
     Arc::as_ptr(budget).cast::<()>().addr()

@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use hedgerow_core::{Budget, ExtraLoad, RatioBudget};
+use hedgerow_core::{Budget, ExtraLoad, InvalidOption, RatioBudget};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use super::ConfiguredPipeline;
 use super::strategies::{self, Kind};
 use crate::config::fields::TWICE;
-use crate::config::hints::shown;
+use crate::config::hints::{question, shown};
 use crate::config::{ConfigError, Fields, Mistakes, Value};
 use crate::pipeline::{AnyStrategy, Builder, Pipeline};
 
@@ -33,7 +33,7 @@ use crate::pipeline::{AnyStrategy, Builder, Pipeline};
 /// | `"concurrency-limiter"` | `limit`, `max_queue`, `max_wait` |
 /// | `"chaos"` | `latency`, `rate`, `seed`, `enabled` |
 ///
-/// A strategy that is called as its kind needs no `kind`. Everything in seconds has a unit; unknown
+/// A strategy that is called as its kind needs no `kind`. Every duration has a unit; unknown
 /// keys are refused with the nearest known one, and all mistakes are told at once. Options mean what
 /// they mean in Rust: see [`Retry`](crate::pipeline::Retry) and the others. Strategies that need
 /// values, such as a fallback, go around the pipeline in code: see [`Registry::live`](super::Registry::live).
@@ -133,14 +133,47 @@ impl TryFrom<&Value> for PipelineConfig {
                 fields.refuse(twice, format_args!("{STRATEGIES}[{index}]"));
                 continue;
             }
-            let read = |settings| strategies::kind_of(name, settings);
-            if let Some((kind, settings)) = fields.take_or(name, Some(&NOTHING), read) {
-                strategies.push((Arc::clone(name), kind, settings));
+            if !fields.has(name)
+                && let Err(unknown) = strategies::known(name)
+            {
+                let unknown = meant(name, &names, &mut fields).unwrap_or(unknown);
+                fields.refuse(unknown, format_args!("{STRATEGIES}[{index}]"));
+                continue;
             }
+            let read = |settings| strategies::kind_of(name, settings);
+            let Some((kind, settings)) = fields.take_or(name, Some(&NOTHING), read) else {
+                continue;
+            };
+            if let (Some(_), Some(own)) = (max_extra_load, own_load(&settings)) {
+                let remedy = "the whole pipeline has one already; leave one of the two out";
+                let place = format_args!("{}.{MAX_EXTRA_LOAD}", shown(name));
+                fields.refuse(own.refused(remedy), place);
+            }
+            strategies.push((Arc::clone(name), kind, settings));
         }
-        let written = value.clone();
-        fields.finish(Self { strategies, max_extra_load, written })?.checked()
+        let whole = Self { strategies, max_extra_load, written: value.clone() };
+        for mistake in whole.mistakes() {
+            fields.refuse(mistake.into(), "");
+        }
+        fields.finish(whole)
     }
+}
+
+/// The load that a hedge is allowed by its own settings.
+fn own_load(settings: &Value) -> Option<&Value> {
+    let Value::Table(entries) = settings else { return None };
+    entries.iter().find_map(|(key, value)| (key == MAX_EXTRA_LOAD).then_some(value))
+}
+
+/// That a name of no strategy is like that of a table which no strategy is called by.
+fn meant<'a>(name: &str, names: &[Arc<str>], fields: &mut Fields<'a>) -> Option<ConfigError> {
+    let of_a_strategy = |key: &str| names.iter().any(|name| **name == *key);
+    let unread = |key: &&'a str| ![STRATEGIES, MAX_EXTRA_LOAD].contains(key) && !of_a_strategy(key);
+    let candidates: Vec<_> = fields.keys().filter(unread).collect();
+    let key = candidates.into_iter().find(|key| question(name, &[key], &[]).is_some())?;
+    fields.ignore(key); // one mistake is enough
+    let hint = question(name, &[key], &[])?;
+    Some(Value::Text(name.to_owned()).refused(hint))
 }
 
 impl PipelineConfig {
@@ -148,6 +181,11 @@ impl PipelineConfig {
     pub fn pipeline(&self, name: impl Into<Arc<str>>) -> ConfiguredPipeline {
         let entry = Entry::new(self, Pipeline::builder().name(name), None);
         entry.pipeline
+    }
+
+    /// The budget that its hedges and retries share, if they do: the share of extra load.
+    pub fn max_extra_load(&self) -> Option<ExtraLoad> {
+        self.max_extra_load
     }
 
     fn budget(&self) -> Option<Arc<dyn Budget>> {
@@ -164,18 +202,12 @@ impl PipelineConfig {
         strategies.collect()
     }
 
-    /// Finds what only the strategies know to be wrong.
-    fn checked(self) -> Result<Self, ConfigError> {
+    /// What only the strategies know to be wrong.
+    fn mistakes(&self) -> Vec<InvalidOption> {
         let made = self.made(None).into_iter();
         let made = made.map(|(name, strategy)| (shown(&name).into(), strategy));
-        let Err(invalid) = Pipeline::builder().build_dynamic(made.collect()) else {
-            return Ok(self);
-        };
-        let mut mistakes = Mistakes::default();
-        for mistake in invalid.mistakes() {
-            mistakes.add(mistake.clone().into(), "");
-        }
-        mistakes.unless_any(self)
+        let built = Pipeline::builder().build_dynamic(made.collect());
+        built.err().map_or_else(Vec::new, |invalid| invalid.mistakes().to_vec())
     }
 }
 

@@ -32,7 +32,7 @@ pub type ConfiguredPipeline = Pipeline<Dynamic>;
 
 type Entries = BTreeMap<Arc<str>, Arc<Entry>>;
 
-type Setup = dyn Fn(Builder<()>) -> Builder<()> + Send + Sync;
+type Setup = dyn Fn(&str, Builder<()>) -> Builder<()> + Send + Sync;
 
 /// Named pipelines, which can be changed while executions run through them.
 ///
@@ -65,14 +65,26 @@ pub struct Registry {
 impl Registry {
     /// The pipelines of this configuration.
     pub fn new(config: &PipelinesConfig) -> Self {
-        Self::with(config, |builder| builder)
+        Self::with(config, |_, builder| builder)
     }
 
-    /// The same, each set up by this first: given its observer, its clock. Used for those of a
-    /// changed configuration as well.
+    /// The same, each set up by this first, which is told its name: given its observer, its clock.
+    /// Used for those of a changed configuration as well.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use hedgerow::registry::{PipelinesConfig, Registry};
+    /// use hedgerow::telemetry::PipelineMetrics;
+    ///
+    /// # fn registry(config: &PipelinesConfig) -> Registry {
+    /// Registry::with(config, |name, builder| {
+    ///     builder.observer(Arc::new(PipelineMetrics::new(name.to_owned())))
+    /// })
+    /// # }
+    /// ```
     pub fn with(
         config: &PipelinesConfig,
-        setup: impl Fn(Builder<()>) -> Builder<()> + Send + Sync + 'static,
+        setup: impl Fn(&str, Builder<()>) -> Builder<()> + Send + Sync + 'static,
     ) -> Self {
         let (pipelines, changing) = (Arc::default(), Arc::default());
         let registry = Self { pipelines, changing, setup: Arc::new(setup) };
@@ -109,7 +121,7 @@ impl Registry {
         // Nothing of the program's runs under the lock that executions need.
         let earlier = self.read().clone();
         let next = config.pipelines().map(|(name, config)| {
-            let builder = (self.setup)(Pipeline::builder()).name(Arc::clone(name));
+            let builder = (self.setup)(name, Pipeline::builder()).name(Arc::clone(name));
             let entry = Entry::new(config, builder, earlier.get(name).map(|entry| &**entry));
             (Arc::clone(name), Arc::new(entry))
         });

@@ -47,6 +47,19 @@ impl Kind {
             Self::Chaos => "chaos",
         }
     }
+
+    /// What its table looks like, if it has to be one.
+    fn example(self) -> Option<&'static str> {
+        match self {
+            Self::Timeout => None, // the limit alone will do
+            Self::Retry => Some("{ max_retries = 2 }"),
+            Self::Hedge => Some(r#"{ delay = "150ms" }"#),
+            Self::CircuitBreaker => Some("{ failure_ratio = 0.5 }"),
+            Self::RateLimiter => Some("{ permits = 100 }"),
+            Self::ConcurrencyLimiter => Some("{ limit = 100 }"),
+            Self::Chaos => Some(r#"{ latency = "1s" }"#),
+        }
+    }
 }
 
 const KIND: &str = "kind";
@@ -66,22 +79,21 @@ pub(super) fn kind_of(name: &str, given: &Value) -> Result<(Kind, Value), Config
     }
     let kind = match said.as_slice() {
         // It is called as its kind, or nobody knows what it is.
-        [] => known(&Value::Text(name.to_owned()))?,
-        [kind] => known(kind).map_err(|error| error.within(KIND))?,
+        [] => known(name)?,
+        [kind] => kind.text().and_then(known).map_err(|error| error.within(KIND))?,
         [_, again, ..] => return Err(again.refused(TWICE).within(KIND)),
     };
     read(kind, &settings).map(|_| (kind, settings))
 }
 
 /// The kind of this name.
-fn known(name: &Value) -> Result<Kind, ConfigError> {
-    let text = name.text().unwrap_or_default();
-    if let Some(kind) = Kind::ALL.into_iter().find(|kind| kind.name() == text) {
+pub(super) fn known(name: &str) -> Result<Kind, ConfigError> {
+    if let Some(kind) = Kind::ALL.into_iter().find(|kind| kind.name() == name) {
         return Ok(kind);
     }
     let names = Kind::ALL.map(Kind::name);
-    Err(name.refused(match question(text, &names, &[]) {
-        _ if OF_CODE.contains(&text) => format!("a {text} {BY_CODE}"),
+    Err(Value::Text(name.to_owned()).refused(match question(name, &names, &[]) {
+        _ if OF_CODE.contains(&name) => format!("a {name} {BY_CODE}"),
         Some(question) => question,
         None => format!("{}, as name or as kind; any other strategy {BY_CODE}", one_of(&names)),
     }))
@@ -89,6 +101,9 @@ fn known(name: &Value) -> Result<Kind, ConfigError> {
 
 /// A strategy of this kind with these settings.
 pub(super) fn read(kind: Kind, settings: &Value) -> Result<AnyStrategy, ConfigError> {
+    if let (Some(example), false) = (kind.example(), matches!(settings, Value::Table(_))) {
+        return Err(settings.refused(format!("write keys and their values, such as {example}")));
+    }
     match kind {
         Kind::Timeout => timeout(settings).map(AnyStrategy::Timeout),
         Kind::Retry => retry(settings).map(AnyStrategy::Retry),
@@ -226,10 +241,17 @@ fn chaos(settings: &Value) -> Result<Chaos<Latency>, ConfigError> {
     let latency = fields.require("latency", latency, Value::duration);
     let mut chaos = Chaos::latency(latency.unwrap_or_default());
     chaos = set(chaos, fields.take("rate", Value::ratio), Chaos::rate);
-    let seed = fields.take("seed", |value| value.count(u32::MAX));
-    chaos = set(chaos, seed.map(u64::from), Chaos::seed);
+    chaos = set(chaos, fields.take("seed", seed), Chaos::seed);
     let enabled = fields.take("enabled", Value::flag);
     fields.finish(set(chaos, enabled, Chaos::enabled))
+}
+
+fn seed(value: &Value) -> Result<u64, ConfigError> {
+    let Value::Integer(seed) = value else {
+        return Err(value.refused("write a whole number"));
+    };
+    let remedy = format!("write a whole number from 0 to {}", u64::MAX);
+    u64::try_from(*seed).map_err(|_| value.refused(remedy))
 }
 
 impl AnyStrategy {

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use hedgerow::Attempt;
-use hedgerow::pipeline::{Fallback, Pipeline, PipelineError, Retry};
+use hedgerow::pipeline::{Builder, Fallback, Pipeline, PipelineError, Retry};
 use hedgerow::registry::{PipelinesConfig, Registry};
 
 use crate::support::{Notes, act, err, lock, ms, never, ok};
@@ -95,7 +95,7 @@ fn it_is_written_as_it_was_read() {
 async fn a_registry_gives_its_pipelines_observers_and_clocks() {
     let lines = crate::p_events::Lines::default();
     let observer = lines.observer();
-    let setup = move |builder: hedgerow::pipeline::Builder<()>| builder.observer(observer.clone());
+    let setup = move |_: &str, builder: Builder<()>| builder.observer(observer.clone());
     let registry = Registry::with(&read(SEARCH), setup);
     registry.set(&read(SEARCH));
     let late = registry.get("plain").unwrap().execute(|_| act(never())).await;
@@ -125,7 +125,8 @@ async fn every_kind_of_strategy_can_be_configured() {
     let pipeline = registry.get("all").unwrap();
     let lines: Vec<_> = pipeline.strategies().iter().map(ToString::to_string).collect();
     assert_eq!(lines.len(), 7, "{lines:?}");
-    assert_eq!(lines[3], "retry (2 times, after 50ms, times 3, jitter 0.2)");
+    assert_eq!(lines[3], "retry (2 times, after 50ms, times 3, jitter 0.2, within a budget)");
+    assert_eq!(lines[4], "hedge (learned delay, within a budget)");
     assert_eq!(lines[5], "circuit-breaker (50 % of at least 20 in 10s or 7 in a row, open for 1s)");
     assert_eq!(pipeline.max_attempts(), Some(6));
     assert_eq!(pipeline.execute(|_| act(ok(1, "a"))).await, Ok("a"));
@@ -223,7 +224,7 @@ async fn attempts_of_a_live_pipeline_are_numbered_with_those_around_it() {
 async fn executions_around_a_live_pipeline_can_be_spawned() {
     let lines = crate::p_events::Lines::default();
     let observer = lines.observer();
-    let setup = move |builder: hedgerow::pipeline::Builder<()>| builder.observer(observer.clone());
+    let setup = move |_: &str, builder: Builder<()>| builder.observer(observer.clone());
     let registry = Registry::with(&read(SEARCH), setup);
     let pipeline = Pipeline::builder()
         .fallback(Fallback::value("instead"))

@@ -48,7 +48,7 @@ fn every_mistake_is_told_with_its_place() {
         r#"search.attempt = {"kind": "timeout", "limit": "1s"}: unknown key; "#,
         r#"search.max_extra_laod = "5%": unknown key; did you mean max_extra_load?"#,
         "search.timeout.limit: missing; ",
-        r#"search.hegde = "hegde": did you mean hedge?"#,
+        r#"search.strategies[1] = "hegde": did you mean hedge?"#,
         r#"search.hedge.dealy = "5ms": unknown key; did you mean delay?"#,
         r#"search.strategies[3] = "timeout": named twice; "#,
         r#"search.slow.kind = "timeuot": did you mean timeout?"#,
@@ -82,6 +82,10 @@ fn mistakes_of_every_kind_have_their_places() {
         r#"all.retry.factor = "x": "#,
         "all.linear.factor = 2: only an exponential back-off has a factor",
         "all.rate-limiter.permits: missing; ",
+        "all.circuit-breaker.failure_ratio = 2: ",
+        "all.circuit-breaker.probes = 0: ",
+        "all.concurrency-limiter.limit = 0: ",
+        "all.chaos.rate = 3: ",
     ];
     assert_eq!(told.len(), expected.len(), "{told:#?}");
     for expected in expected {
@@ -89,23 +93,83 @@ fn mistakes_of_every_kind_have_their_places() {
     }
     let row = "[all]\nstrategies = [\"circuit-breaker\"]\ncircuit-breaker = { consecutive = 3, window = \"1s\" }";
     assert!(refused(row)[0].ends_with("it is for a failure_ratio, which is not given"));
+}
+
+/// One mistake is told once, where it is, with the table that was meant.
+#[test]
+fn a_name_like_that_of_a_table_nobody_reads_means_it() {
+    let named = |name: &str, tables: &str| {
+        refused(&format!(
+            "[search]\nstrategies = [\"timeout\", \"{name}\"]\ntimeout = \"2s\"\n{tables}"
+        ))
+    };
+    let attempt = "attempt = { kind = \"timeout\", limit = \"1s\" }";
+    for (name, tables, expected) in [
+        ("rety", "", vec![r#"search.strategies[1] = "rety": did you mean retry?"#]),
+        ("rety", "retry = {}", vec![r#"search.strategies[1] = "rety": did you mean retry?"#]),
+        ("atempt", attempt, vec![r#"search.strategies[1] = "atempt": did you mean attempt?"#]),
+        ("timeot", "", vec![r#"search.strategies[1] = "timeot": did you mean timeout?"#]),
+        ("rety", "rety = {}", vec![r#"search.rety = "rety": did you mean retry?"#]),
+    ] {
+        assert_eq!(named(name, tables), expected);
+    }
+    let both = named("xyz", "retry = {}");
+    let starts: Vec<_> = both.iter().map(|line| line.split(" = ").next().unwrap()).collect();
+    assert_eq!(starts, ["search.strategies[1]", "search.retry"], "nothing alike: {both:?}");
+}
+
+#[test]
+fn what_is_no_table_is_told_what_one_looks_like() {
+    for (kind, given, example) in [
+        ("retry", "3", "{ max_retries = 2 }"),
+        ("hedge", "\"150ms\"", r#"{ delay = "150ms" }"#),
+        ("circuit-breaker", "true", "{ failure_ratio = 0.5 }"),
+        ("rate-limiter", "100", "{ permits = 100 }"),
+        ("concurrency-limiter", "[100]", "{ limit = 100 }"),
+        ("chaos", "\"1s\"", r#"{ latency = "1s" }"#),
+    ] {
+        let told = refused(&format!("[all]\nstrategies = [\"{kind}\"]\n{kind} = {given}"));
+        let remedy = format!("write keys and their values, such as {example}");
+        assert_eq!(told, [format!("all.{kind} = {given}: {remedy}")]);
+        let (key, value) = example.trim_matches(['{', '}', ' ']).split_once(" = ").unwrap();
+        read(&format!("[all]\nstrategies = [\"{kind}\"]\n{kind} = {{ {key} = {value} }}"));
+    }
+}
+
+#[test]
+fn settings_that_contradict_each_other_are_refused() {
     let told = refused(
         r#"
         [all]
-        strategies = ["circuit-breaker", "concurrency-limiter", "chaos"]
-        circuit-breaker = { failure_ratio = 1.5, probes = 0 }
-        concurrency-limiter = { limit = 0 }
-        chaos = { latency = "1s", rate = 3 }
+        strategies = ["hedge", "retry", "concurrency-limiter"]
+        max_extra_load = "5%"
+        hedge = { max_extra_load = "10%" }
+        retry = { base = "1m" }
+        concurrency-limiter = { limit = 2, max_wait = "1s" }
         "#,
     );
-    let starts: Vec<_> = told.iter().map(|line| line.split(" = ").next().unwrap()).collect();
     let expected = [
-        "all.circuit-breaker.failure_ratio",
-        "all.circuit-breaker.probes",
-        "all.concurrency-limiter.limit",
-        "all.chaos.rate",
+        r#"all.hedge.max_extra_load = "10%": the whole pipeline has one already; leave one of the two out"#,
+        "all.retry.max_delay = 30s: less than the first wait, as base = 60s; raise it, or lower base",
+        "all.concurrency-limiter.max_wait = 1s: nobody waits while max_queue is 0; say how many may",
     ];
-    assert_eq!(starts, expected);
+    assert_eq!(told, expected);
+}
+
+#[test]
+fn seeds_may_be_large() {
+    let seeded = |seed: &str| {
+        let chaos = format!(r#"{{ "latency": "1s", "seed": {seed} }}"#);
+        format!(r#"{{ "all": {{ "strategies": ["chaos"], "chaos": {chaos} }} }}"#)
+    };
+    assert!(serde_json::from_str::<PipelinesConfig>(&seeded("18446744073709551615")).is_ok());
+    for (seed, value) in [("-1", "-1"), ("18446744073709551616", "1.8446744073709552e19")] {
+        let told = refused_json(&seeded(seed));
+        assert!(
+            told[0].starts_with(&format!("all.chaos.seed = {value}: write a whole number")),
+            "{told:?}"
+        );
+    }
 }
 
 /// A pipeline of so many strategies, of the kinds in turn.

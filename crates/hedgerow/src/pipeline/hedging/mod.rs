@@ -9,7 +9,7 @@ use std::sync::Arc;
 use hedgerow_core::{Budget, Delay, Losers, Schedule};
 
 use super::classify::{HandleBy, Inherit, Own, PipelineResult};
-use super::layer::{Facts, Layer, Place, address};
+use super::layer::{Facts, Layer, Place, WITHIN, address};
 use super::outcome::Raises;
 use crate::clock::Time;
 use crate::hedge::Hedge;
@@ -50,6 +50,12 @@ impl Hedging {
         let (predicate, actions, place) = (Inherit, Repeat, Place::default());
         let (on_hedge, delay_with) = (None, None);
         Self { hedge, predicate, actions, on_hedge, delay_with, place, detached: false }
+    }
+}
+
+impl From<Hedge> for Hedging {
+    fn from(hedge: Hedge) -> Self {
+        Self::new(hedge)
     }
 }
 
@@ -158,10 +164,11 @@ impl<P: fmt::Debug, A: Acts> Layer for Hedging<P, A> {
                 steps.join(", ")
             }
         };
+        let within = if policy.budget.is_some() { WITHIN } else { "" };
         match policy.max_hedges.get() {
             0 => "off".to_owned(),
-            1 => when,
-            most => format!("{when}, at most {most}"),
+            1 => format!("{when}{within}"),
+            most => format!("{when}, at most {most}{within}"),
         }
     }
 

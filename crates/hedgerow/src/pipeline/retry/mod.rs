@@ -12,7 +12,7 @@ use hedgerow_core::{Backoff, Budget, Growth, InvalidOption};
 
 use super::builder::Builder;
 use super::classify::{HandleBy, Inherit, Own, PipelineResult};
-use super::layer::{Facts, Layer, Place, address};
+use super::layer::{Facts, Layer, Place, WITHIN, address};
 use super::outcome::Raises;
 
 pub use run::RetryRun;
@@ -179,7 +179,7 @@ impl<P> Retry<P> {
     }
 
     /// What further tries cost: each takes one from this budget, and none starts if it refuses. Each
-    /// execution that completes pays in, unless a hedge inside shares the budget and does.
+    /// execution that completes pays in, once: by the outermost strategy that shares the budget.
     ///
     /// A budget by ratio starts with nothing saved up: at 5 % the first retry is granted after twenty
     /// executions, and a single failure among them is not repeated. For rare failures leave the budget
@@ -283,7 +283,8 @@ impl<P: fmt::Debug> Layer for Retry<P> {
             _ => String::new(),
         };
         let jitter = if jitter > 0.0 { format!(", jitter {jitter}") } else { String::new() };
-        format!("{times}, {waits}{jitter}")
+        let within = if self.budget.is_some() { WITHIN } else { "" };
+        format!("{times}, {waits}{jitter}{within}")
     }
 
     fn check(&self, mistakes: &mut Vec<InvalidOption>) {
