@@ -186,7 +186,7 @@ impl Attempt {
         self.shared.as_ref().map_or_else(Properties::new, |shared| shared.properties.clone())
     }
 
-    /// What the caller says this is, for logs and metrics; only executions of a pipeline can be
+    /// What the caller says this is, for logs and traces; only executions of a pipeline can be
     /// given a name.
     pub fn operation(&self) -> Option<&str> {
         self.shared.as_ref().and_then(|shared| shared.operation.as_deref())

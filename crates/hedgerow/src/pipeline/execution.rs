@@ -82,7 +82,7 @@ impl<'p, L, F, C, X> Execution<'p, L, F, C, X> {
         self
     }
 
-    /// What this is, for logs and metrics: a name with few values, such as a route.
+    /// What this is, for logs and traces: a name, such as a route.
     pub fn operation(self, name: impl Into<Arc<str>>) -> Self {
         self.ask(|asked| asked.operation = Some(name.into()))
     }

@@ -172,7 +172,8 @@ impl Raises for Nothing {
     type Cancelled = Never;
 }
 
-/// Whatever there is: where strategies of one's own, or other pipelines, take part.
+/// Whatever there is: where strategies of one's own, a hedge's actions or pipelines from a file take
+/// part.
 #[derive(Debug)]
 pub struct Everything(Infallible);
 

@@ -109,7 +109,8 @@ impl<L> Pipeline<L> {
     }
 
     /// How often the work runs in one execution, if everything fails: (1 + retries) x (1 + hedges)
-    /// for each retry and hedge in it. `None` is without bound. A shared budget makes a sum of the
+    /// for each retry and hedge in it. `None` is without bound, and wherever nobody knows: where a strategy
+    /// of one's own takes part. A shared budget makes a sum of the
     /// product, see [`Retry::budget`](super::Retry::budget).
     pub fn max_attempts(&self) -> Option<u64> {
         let mut factors = self.0.strategies.iter().map(|strategy| strategy.facts.attempts);

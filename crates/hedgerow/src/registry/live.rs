@@ -27,7 +27,8 @@ use crate::pipeline::{BoxRun, Context, Facts, Next};
 /// # Ok(()) }
 /// ```
 ///
-/// It keeps the observer and the clock that the registry gives. What the pipeline around it prints
+/// It keeps the observer and the clock that the registry gives, and tells that observer what its own
+/// strategies do: give the pipeline around it the same, which is told every attempt and the end. What the pipeline around it prints
 /// and [counts](crate::pipeline::Pipeline::max_attempts) of it is as it was when it was built; when
 /// its name is gone from the configuration, it goes on as it was then, too.
 #[derive(Clone)]

@@ -30,7 +30,7 @@ use super::metrics::Metrics;
 /// | `hedgerow.cache` | counter | `strategy`, `result`: `hit`, `miss`, `stale` | questions to a cache |
 /// | `hedgerow.chaos` | counter | `strategy`, `kind` | trouble that was made on purpose |
 ///
-/// Hedges of the pipeline are counted as by [`Metrics`], with the pipeline's name as `policy`.
+/// Hedges of the pipeline are counted as by [`Metrics`], with the name given here as `policy`.
 /// Labels have few values whatever happens: names of the pipeline and its strategies, and words.
 ///
 /// ```
