@@ -104,7 +104,7 @@ impl<S> Builder<S> {
     }
 
     /// Adds a whole pipeline. It keeps its name, and its observer and its clock if it has them;
-    /// otherwise it takes those of the whole, unless it is used elsewhere, too.
+    /// otherwise it takes those of the whole. Used elsewhere, too, it shares its state with that.
     /// A boxed pipeline goes nowhere: what it has inside is work of one type; box the whole.
     pub fn pipeline<L: Nests>(self, pipeline: Pipeline<L>) -> Builder<(S, Pipeline<L>)> {
         self.with(pipeline)

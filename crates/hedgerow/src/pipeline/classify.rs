@@ -19,14 +19,15 @@ pub type PipelineResult<T, E> = Result<T, PipelineError<E>>;
 /// | a value | no |
 /// | the work's own error | yes, unless it is a rejection |
 /// | a timeout inside | yes: the work did start |
-/// | a rejection inside | no |
+/// | a rejection inside | no, unless [others were let through](super::Rejected::has_started) |
 /// | cancelled by the caller | no |
 /// | a fallback inside failed | yes |
 pub trait Classify<T, E> {
     /// Whether the outcome is a failure that another try, another attempt or a replacement may mend.
     fn handle(&self, outcome: &PipelineResult<T, E>) -> bool {
         match outcome {
-            Ok(_) | Err(PipelineError::Rejected(_) | PipelineError::Cancelled) => false,
+            Ok(_) | Err(PipelineError::Cancelled) => false,
+            Err(PipelineError::Rejected(rejected)) => rejected.has_started(),
             Err(PipelineError::Failed(error)) => !self.is_rejection(error),
             Err(PipelineError::TimedOut(_) | PipelineError::FallbackFailed(_)) => true,
         }
@@ -81,6 +82,16 @@ pub struct Inherit;
 impl<T, E> Predicate<T, E> for Inherit {
     fn handle<I: Classify<T, E>>(&self, inherited: &I, outcome: &PipelineResult<T, E>) -> bool {
         inherited.handle(outcome)
+    }
+}
+
+/// Handles what never started, and inherits the rest: for a retry that goes on to another target.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NeverStarted;
+
+impl<T, E> Predicate<T, E> for NeverStarted {
+    fn handle<I: Classify<T, E>>(&self, inherited: &I, outcome: &PipelineResult<T, E>) -> bool {
+        never_started(&Inherit, inherited, outcome)
     }
 }
 
@@ -173,7 +184,7 @@ where
     P: Predicate<T, E>,
 {
     match outcome {
-        Err(PipelineError::Rejected(_)) => true,
+        Err(PipelineError::Rejected(rejected)) => !rejected.has_started(),
         Err(PipelineError::Failed(error)) => predicate.is_rejection(inherited, error),
         _ => false,
     }

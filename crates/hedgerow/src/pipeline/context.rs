@@ -111,17 +111,25 @@ impl Context {
     }
 
     /// The same for another try, with a number that no attempt has yet. For strategies of one's
-    /// own.
+    /// own; one that has waited says how [long](Context::later), too.
     #[must_use]
     pub fn next_try(&self) -> Self {
         self.again(self.next_number(1), Duration::ZERO)
     }
 
+    /// The same for a run that begins so much later: strategies inside then know what is left of the
+    /// limits around. For strategies of one's own that wait.
+    #[must_use]
+    pub fn later(&self, waited: Duration) -> Self {
+        let mut later = self.clone();
+        later.pass(waited);
+        later
+    }
+
     /// The same for another try, which has this number and begins so much later.
     pub(crate) fn again(&self, number: u32, later: Duration) -> Self {
-        let mut again = self.clone();
+        let mut again = self.later(later);
         again.renumber(number);
-        again.pass(later);
         again
     }
 

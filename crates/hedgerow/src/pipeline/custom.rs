@@ -3,6 +3,7 @@
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context as Task, Poll};
 
 use pin_project_lite::pin_project;
@@ -14,15 +15,21 @@ use super::outcome::{Everything, Raises};
 use crate::attempt::AttemptCounter;
 
 /// A strategy of one's own in a pipeline; see [`Builder::strategy`](super::Builder::strategy).
-#[derive(Clone)]
 pub struct Custom<S> {
     name: &'static str,
-    strategy: S,
+    strategy: Arc<S>,
 }
 
 impl<S> Custom<S> {
     pub(crate) fn new(name: &'static str, strategy: S) -> Self {
-        Self { name, strategy }
+        Self { name, strategy: Arc::new(strategy) }
+    }
+}
+
+/// Clones share the strategy.
+impl<S> Clone for Custom<S> {
+    fn clone(&self) -> Self {
+        Self { name: self.name, strategy: Arc::clone(&self.strategy) }
     }
 }
 
@@ -60,7 +67,7 @@ where
     const FORKS: bool = true;
 
     fn run(self, next: N, cx: &Context) -> Self::Run {
-        CustomRun::counted(cx, |cx| self.strategy.run(next, cx))
+        CustomRun::counted(cx, |cx| (&*self.strategy).run(next, cx))
     }
 
     fn attempts(run: &Self::Run) -> u32 {

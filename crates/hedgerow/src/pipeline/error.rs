@@ -170,17 +170,33 @@ impl fmt::Display for TimedOut {
 impl Error for TimedOut {}
 
 /// Work that never started, because a strategy refused it.
+///
+/// Of a race it may be that of one attempt, the primary's for instance if all have failed, while
+/// others were let through: then the [work did start](Rejected::has_started), and to the strategies
+/// around this is a failure like any.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rejected {
     strategy: Arc<str>,
     reason: &'static str,
     retry_after: Option<Duration>,
+    started: bool,
 }
 
 impl Rejected {
     /// The strategy called `strategy` refused, for this reason: a short phrase.
     pub fn new(strategy: impl Into<Arc<str>>, reason: &'static str) -> Self {
-        Self { strategy: strategy.into(), reason, retry_after: None }
+        Self { strategy: strategy.into(), reason, retry_after: None, started: false }
+    }
+
+    /// The same of the one attempt, while another one ran.
+    pub(super) fn beside_others(&mut self) {
+        self.started = true;
+    }
+
+    /// Whether another attempt of the same race was let through: whoever repeats the work repeats
+    /// it.
+    pub fn has_started(&self) -> bool {
+        self.started
     }
 
     /// The same, with the time after which it may be worth another try.

@@ -125,12 +125,12 @@ where
 }
 
 impl<N: Next> Executing<'_, N> {
-    /// Begins the run, unless the caller has cancelled already (E1).
+    /// Begins the run, unless the caller has cancelled already (E1): says whether.
     #[inline]
-    fn begin(self: Pin<&mut Self>) {
+    fn begin(self: Pin<&mut Self>) -> bool {
         let mut this = self.project();
         let ahead = this.stage.as_mut().project_replace(Stage::Over);
-        let StageOwned::Ahead { next, terms, place } = ahead else { return };
+        let StageOwned::Ahead { next, terms, place } = ahead else { return true };
         if terms.asked.is_none() && !place.is_told() && !place.spreads {
             let run = next.run_once(&Context::new(None, 0, terms.idempotent));
             this.stage.set(Stage::Running { run });
@@ -138,7 +138,10 @@ impl<N: Next> Executing<'_, N> {
             let cx = if place.spreads { cx.starting_anywhere() } else { cx };
             let run = begun(next, &cx, this.told);
             this.stage.set(Stage::Running { run });
+        } else {
+            return false;
         }
+        true
     }
 
     /// Drops what runs inside: the tokens fire before what they belong to is dropped, and what comes
@@ -211,13 +214,11 @@ impl<N: Next> Future for Executing<'_, N> {
 
     #[inline]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Task<'_>) -> Poll<Self::Output> {
-        if matches!(self.stage, Stage::Ahead { .. }) {
-            self.as_mut().begin();
-        }
+        let is_cancelled = matches!(self.stage, Stage::Ahead { .. }) && !self.as_mut().begin();
         let mut this = self.as_mut().project();
         let polled = match this.stage.as_mut().project() {
             StageProj::Running { run } => Told::polling(this.told, || run.poll(cx)),
-            _ if this.watch.is_some() => Poll::Ready(Err(PipelineError::Cancelled)),
+            _ if is_cancelled => Poll::Ready(Err(PipelineError::Cancelled)),
             _ => panic!("`Executing` polled after completion"),
         };
         let outcome = match polled {

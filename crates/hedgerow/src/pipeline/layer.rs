@@ -68,6 +68,26 @@ pub struct Facts {
     pub(crate) budgets: Vec<usize>,
 }
 
+impl Facts {
+    /// What is true of one of two, whichever it is.
+    pub(super) fn either(self, other: Self) -> Self {
+        let both = |one: Option<Duration>, other: Option<Duration>| one.zip(other);
+        Self {
+            attempts: self.attempts.zip(other.attempts).map(|(one, other)| one.max(other)),
+            limit: both(self.limit, other.limit).map(|(one, other)| one.max(other)),
+            hedge_after: both(self.hedge_after, other.hedge_after)
+                .map(|(one, other)| one.min(other)),
+            retry_after: both(self.retry_after, other.retry_after)
+                .map(|(one, other)| one.min(other)),
+            replaces: self.replaces || other.replaces,
+            detaches: self.detaches || other.detaches,
+            joins: self.joins || other.joins,
+            spreads: self.spreads || other.spreads,
+            budgets: [self.budgets, other.budgets].concat(),
+        }
+    }
+}
+
 impl Default for Facts {
     fn default() -> Self {
         Self {
@@ -207,17 +227,20 @@ pub trait Layers {
     fn attach(&mut self, place: &mut dyn FnMut(&'static str) -> Place);
 }
 
-/// [`Layers`] that can be inside a pipeline, whatever its work is: all but boxed ones.
+/// [`Layers`] that can be inside a pipeline, whatever its work is: all but boxed ones, and those with
+/// a closure that is not [`Clone`]. Each place that a pipeline has in others is a clone of it, which
+/// shares all state.
 #[diagnostic::on_unimplemented(
-    message = "a boxed pipeline cannot be inside another one",
+    message = "this pipeline cannot be inside another one",
     note = "what is in a `BoxPipeline` runs work of one type: put the pipeline in as it was before \
-            `boxed()`, and box the whole"
+            `boxed()`, and box the whole",
+    note = "the closures of its strategies have to be `Clone`"
 )]
-pub trait Nests: Layers {}
+pub trait Nests: Layers + Clone {}
 
 impl Nests for End {}
 
-impl<S: Layer, L: Layers> Nests for Then<S, L> {}
+impl<S: Layer + Clone, L: Layers + Clone> Nests for Then<S, L> {}
 
 impl Layers for End {
     type Raises<I: Raises> = I;

@@ -135,7 +135,7 @@ pub mod parts {
     pub use super::chaos::{
         Behaviour, ChaosRun, Delayed, Fault, Latency, Preceding, Replaced, Trouble,
     };
-    pub use super::classify::{HandleBy, HandleValues, Inherit, Own, Predicate};
+    pub use super::classify::{HandleBy, HandleValues, Inherit, NeverStarted, Own, Predicate};
     pub use super::concurrency::ConcurrencyRun;
     pub use super::custom::{Custom, CustomRun};
     pub use super::dynamic::Dynamic;

@@ -92,6 +92,12 @@ impl<L> Pipeline<L> {
         &self.0.place
     }
 
+    /// Whether it is a clone of this one.
+    #[cfg_attr(not(feature = "serde"), expect(dead_code, reason = "for configurations"))]
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
     /// Its name: `pipeline`, unless it was given another.
     pub fn name(&self) -> &str {
         &self.0.place.pipeline
@@ -118,13 +124,12 @@ impl<L> Pipeline<L> {
     }
 }
 
-impl<L: Layers> Pipeline<L> {
-    /// Takes its place in another pipeline, unless somebody else uses it: has the observer and the
-    /// clock of that one where it has none of its own.
-    pub(crate) fn adopt(&mut self, around: &Place) {
-        let Some(Built { layers, place, strategies, .. }) = Arc::get_mut(&mut self.0) else {
-            return;
-        };
+impl<L: Nests> Pipeline<L> {
+    /// The same in its place in another pipeline, with all its state: has the observer and the clock
+    /// of that one where it has none of its own.
+    pub(crate) fn adopted(&self, around: &Place) -> Self {
+        let Built { layers, place, strategies, warnings } = &*self.0;
+        let (mut layers, mut place) = (layers.clone(), place.clone());
         if place.observer.is_none() {
             place.observer.clone_from(&around.observer);
         }
@@ -133,9 +138,13 @@ impl<L: Layers> Pipeline<L> {
         }
         (place.threads, place.abandoned) = (around.threads, Arc::clone(&around.abandoned));
         place.paid = Arc::clone(&around.paid);
-        attach(layers, strategies, place);
+        attach(&mut layers, strategies, &place);
+        let (strategies, warnings) = (strategies.clone(), warnings.clone());
+        Self::new(Built { layers, place, strategies, warnings })
     }
+}
 
+impl<L: Layers> Pipeline<L> {
     /// Runs work through the pipeline.
     ///
     /// `work` makes the future of one attempt. It is called for every attempt, also of retries and
@@ -191,7 +200,7 @@ impl<L: Nests> Layer for Pipeline<L> {
     }
 
     fn attach(&mut self, place: Place) {
-        self.adopt(&place);
+        *self = self.adopted(&place);
     }
 
     fn facts(&self) -> Facts {

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::breaker::CircuitBreaker;
 use super::builder::Builder;
+use super::classify::NeverStarted;
 use super::concurrency::ConcurrencyLimiter;
 use super::hedging::Hedging;
 use super::layer::{End, Then};
@@ -19,7 +20,8 @@ pub type Standard =
     Builder<((((((), ConcurrencyLimiter), Timeout), Retry), CircuitBreaker), Timeout)>;
 
 /// What [`Pipeline::standard_hedging`] has, the outermost first.
-pub type StandardHedging = Builder<((((), Timeout), Hedging), PerTarget<Endpoint>)>;
+pub type StandardHedging =
+    Builder<(((((), Timeout), Hedging), Retry<NeverStarted>), PerTarget<Endpoint>)>;
 
 /// What each target of [`Pipeline::standard_hedging`] has, the outermost first.
 pub type Endpoint = Then<ConcurrencyLimiter, Then<CircuitBreaker, Then<Timeout, End>>>;
@@ -60,13 +62,15 @@ impl Pipeline<()> {
     }
 
     /// For calls that any of several targets can answer: hedges go from one to the next, and each
-    /// target has a limiter and a breaker of its own, so that a rejected or slow one costs nothing
-    /// but the others' load. Each execution begins at one of them, by chance. The work reads where to go from [`Attempt::target`](crate::Attempt::target).
+    /// target has a limiter and a breaker of its own. One that refuses is passed over, as nothing ran
+    /// there. Each execution begins at one of them, by chance. The work reads where to go from
+    /// [`Attempt::target`](crate::Attempt::target).
     ///
     /// | strategy | setting |
     /// |---|---|
     /// | timeout `total` | 30 s |
-    /// | hedge | learns when to hedge, adds at most 5 % load; a rejection starts the next at once |
+    /// | hedge | learns when to hedge, adds at most 5 % load |
+    /// | retry `pass-over` | at the next target, at once, what this one refused: each is asked once |
     /// | for each target: concurrency limiter | 1,000 at the same time, no queue |
     /// | circuit breaker | opens for 5 s at a tenth of at least 100 calls in 30 s |
     /// | timeout `attempt` | 10 s |
@@ -96,10 +100,13 @@ impl Pipeline<()> {
             (name, strategies.build().expect("its settings are possible"))
         };
         let targets = targets.into_iter().map(|name| endpoint(name.into()));
+        let targets = PerTarget::new(targets).spread();
         Self::builder()
             .timeout(TOTAL)
             .named("total")
-            .hedge(Hedge::adaptive().hedge_rejections(true))
-            .with(PerTarget::new(targets).spread())
+            .hedge(Hedge::adaptive())
+            .retry(Retry::passing_over(targets.len()))
+            .named("pass-over")
+            .with(targets)
     }
 }

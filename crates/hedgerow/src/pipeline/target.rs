@@ -1,5 +1,6 @@
 //! One set of strategies for each of several targets.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -75,6 +76,11 @@ impl<L> PerTarget<L> {
         self
     }
 
+    /// How many targets there are.
+    pub(super) fn len(&self) -> usize {
+        self.targets.len()
+    }
+
     /// The target of this name.
     pub fn get(&self, name: &str) -> Option<&Pipeline<L>> {
         self.targets.iter().find(|(target, _)| **target == *name).map(|(_, pipeline)| pipeline)
@@ -87,7 +93,7 @@ impl<L> PerTarget<L> {
             Some(route) => route(cx.attempt()),
             None => usize::try_from(begun.wrapping_add(cx.number())).unwrap_or(usize::MAX),
         };
-        chosen % self.targets.len()
+        chosen % self.len()
     }
 }
 
@@ -130,19 +136,28 @@ impl<L: Nests> Layer for PerTarget<L> {
             }
             _ => {}
         }
+        let mut names = BTreeSet::new();
+        if let Some((twice, _)) = self.targets.iter().find(|(name, _)| !names.insert(name)) {
+            let remedy = "named twice; give each target a name of its own";
+            mistakes.push(InvalidOption::new("targets", twice, remedy));
+        }
     }
 
     fn attach(&mut self, place: Place) {
-        for (_, pipeline) in Arc::get_mut(&mut self.targets).into_iter().flatten() {
-            pipeline.adopt(&place);
-        }
+        let targets = self.targets.iter();
+        let targets = targets.map(|(name, there)| (Arc::clone(name), there.adopted(&place)));
+        self.targets = targets.collect();
         self.place = place;
     }
 
+    /// Those of any target, and of times and counts the one that all keep to.
     fn facts(&self) -> Facts {
-        let mut attempts = self.targets.iter().map(|(_, pipeline)| pipeline.max_attempts());
-        let attempts = attempts.try_fold(1, |most: u64, each| Some(most.max(each?)));
-        Facts { attempts, spreads: self.spread, ..Facts::default() }
+        let targets = self.targets.iter().map(|(_, pipeline)| Layer::facts(pipeline));
+        let spreads = Facts { spreads: self.spread, ..Facts::default() };
+        targets.reduce(Facts::either).map_or(spreads.clone(), |facts| Facts {
+            spreads: facts.spreads || self.spread,
+            ..facts
+        })
     }
 }
 

@@ -1,6 +1,8 @@
 //! A pipeline of a registry inside a pipeline that code makes.
 
 use std::fmt;
+use std::mem::replace;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::{ConfiguredPipeline, Registry};
 use crate::pipeline::parts::{CustomRun, Everything, Layer, Place, Raises, Strategy};
@@ -27,23 +29,41 @@ use crate::pipeline::{BoxRun, Context, Facts, Next};
 /// # Ok(()) }
 /// ```
 ///
-/// It keeps the observer and the clock that the registry gives, and tells that observer what its own
-/// strategies do: give the pipeline around it the same, which is told every attempt and the end. What the pipeline around it prints
-/// and [counts](crate::pipeline::Pipeline::max_attempts) of it is as it was when it was built; when
-/// its name is gone from the configuration, it goes on as it was then, too.
+/// It has the observer and the clock that the registry gives, or else those of the pipeline around it.
+/// What that prints and [counts](crate::pipeline::Pipeline::max_attempts) of it is as it was when it
+/// was built. When its name is gone from the configuration, it goes on as it was last.
 #[derive(Clone)]
 pub struct Live {
     registry: Registry,
-    earlier: ConfiguredPipeline,
+    place: Place,
+    latest: Arc<Mutex<Latest>>,
+}
+
+/// What is in force, as far as it was asked for.
+#[derive(Clone)]
+struct Latest {
+    of_registry: ConfiguredPipeline,
+    /// The same in its place.
+    here: ConfiguredPipeline,
 }
 
 impl Live {
-    pub(super) fn new(registry: Registry, earlier: ConfiguredPipeline) -> Self {
-        Self { registry, earlier }
+    pub(super) fn new(registry: Registry, of_registry: ConfiguredPipeline) -> Self {
+        let latest = Latest { here: of_registry.clone(), of_registry };
+        Self { registry, place: Place::default(), latest: Arc::new(Mutex::new(latest)) }
     }
 
     fn pipeline(&self) -> ConfiguredPipeline {
-        self.registry.get(self.earlier.name()).unwrap_or_else(|| self.earlier.clone())
+        let mut latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = self.registry.get(latest.of_registry.name());
+        let Some(of_registry) = now.filter(|now| !now.is(&latest.of_registry)) else {
+            return latest.here.clone();
+        };
+        let here = of_registry.adopted(&self.place);
+        let before = replace(&mut *latest, Latest { of_registry, here: here.clone() });
+        drop(latest);
+        drop(before); // not under the lock
+        here
     }
 }
 
@@ -57,17 +77,26 @@ impl Layer for Live {
     type Raises<I: Raises> = Everything;
 
     fn kind(&self) -> &'static str {
-        Layer::kind(&self.earlier)
+        "pipeline"
     }
 
     fn settings(&self) -> String {
-        Layer::settings(&self.earlier)
+        self.pipeline().to_string()
     }
 
-    fn attach(&mut self, _: Place) {}
+    fn attach(&mut self, place: Place) {
+        let Latest { of_registry, .. } =
+            self.latest.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let here = of_registry.adopted(&place);
+        *self = Self {
+            place,
+            latest: Arc::new(Mutex::new(Latest { of_registry, here })),
+            ..self.clone()
+        };
+    }
 
     fn facts(&self) -> Facts {
-        Layer::facts(&self.earlier)
+        Layer::facts(&self.pipeline())
     }
 }
 

@@ -90,6 +90,8 @@ mod p_panics;
 mod p_pipeline;
 /// What strategies have of their places.
 mod p_places;
+/// Races as strategies around them and actions inside see them.
+mod p_races;
 /// The rate limiter.
 mod p_rate;
 /// Waiting for the rate limiter.
@@ -102,8 +104,12 @@ mod p_same;
 mod p_schedules;
 /// Pipelines as they are put together.
 mod p_shapes;
+/// One pipeline in several places.
+mod p_shared;
 /// Streams through a pipeline.
 mod p_streams;
+/// Several targets.
+mod p_targets;
 /// Pipelines of work that blocks.
 mod p_threads;
 /// What strategies tell.

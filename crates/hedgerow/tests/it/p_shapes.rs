@@ -55,7 +55,10 @@ async fn the_standard_pipelines_are_what_they_say() {
         r#"search: concurrency-limiter (1000 at a time) > timeout "total" (30s) > retry (3 times, after 2s, times 2, jitter 0.5) > circuit-breaker (10 % of at least 100 in 30s, open for 5s) > timeout "attempt" (10s) > work"#
     );
     let hedging = Pipeline::standard_hedging(["eu", "us"]).build().unwrap();
-    assert_eq!(hedging.max_attempts(), Some(2));
+    assert_eq!(
+        hedging.to_string(),
+        r#"pipeline: timeout "total" (30s) > hedge (learned delay, within a budget) > retry "pass-over" (once, at once) > per-target (eu, us) > work"#
+    );
     let seen = Mutex::new(Vec::new());
     let work = |attempt: Attempt| {
         lock(&seen).push(attempt.target().unwrap());

@@ -122,7 +122,7 @@ where
             return Ok(kept.value.clone());
         }
         if let Ok(value) = &outcome {
-            cache.store.insert(&key, Kept { value: value.clone(), made: cache.now() }, age);
+            cache.store.insert(&key, Kept::new(value.clone(), cache.now()), age);
         }
         outcome
     }

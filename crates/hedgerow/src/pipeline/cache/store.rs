@@ -1,7 +1,7 @@
 //! Where values are kept.
 
 use std::hash::Hash;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -9,6 +9,14 @@ use std::time::Instant;
 pub(super) struct Kept<T> {
     pub(super) value: T,
     pub(super) made: Instant,
+    /// Whether nothing was dropped between the start of its work and its coming in.
+    is_valid: AtomicBool,
+}
+
+impl<T> Kept<T> {
+    pub(super) fn new(value: T, made: Instant) -> Self {
+        Self { value, made, is_valid: AtomicBool::new(false) }
+    }
 }
 
 /// The values. What is under its locks is pointers: values are cloned and dropped outside.
@@ -41,10 +49,11 @@ impl<T, K: Hash + Eq> Store<T, K> {
     }
 
     pub(super) fn get(&self, key: &K) -> Option<Arc<Kept<T>>> {
-        match &self.room {
+        let kept = match &self.room {
             Room::One(one) => lock(one).clone(),
             Room::Many(many) => many.get(key),
-        }
+        };
+        kept.filter(|kept| kept.is_valid.load(Ordering::SeqCst))
     }
 
     /// To be remembered when work begins whose value is to be kept.
@@ -62,6 +71,7 @@ impl<T, K: Hash + Eq> Store<T, K> {
             Room::One(one) => {
                 let mut one = lock(one);
                 if self.age() == age {
+                    kept.is_valid.store(true, Ordering::SeqCst);
                     let before = one.replace(kept);
                     drop(one);
                     drop(before); // not under the lock
@@ -72,8 +82,10 @@ impl<T, K: Hash + Eq> Store<T, K> {
                     return;
                 }
                 many.insert(key.clone(), Arc::clone(&kept));
-                // What is dropped at this moment is dropped before or after the value came in.
-                if self.age() != age {
+                // Whoever drops it from now on finds it. Before that it is nobody's answer.
+                if self.age() == age {
+                    kept.is_valid.store(true, Ordering::SeqCst);
+                } else {
                     many.remove_if(key, |there| Arc::ptr_eq(there, &kept));
                 }
             }

@@ -3,11 +3,14 @@
 use std::fmt;
 use std::future::{Future, IntoFuture};
 use std::pin::Pin;
-use std::time::Duration;
+use std::time::Instant;
 
+use crate::attempt::Attempt;
+use crate::clock::Time;
 use crate::pipeline::classify::PipelineResult;
 use crate::pipeline::context::Context;
 use crate::pipeline::error::PipelineError;
+use crate::pipeline::layer::Place;
 use crate::pipeline::next::Next;
 use crate::rules::{NextAction, NextHedge, NoAction};
 
@@ -19,7 +22,8 @@ pub type BoxRun<'a, T, E> = Pin<Box<dyn Future<Output = PipelineResult<T, E>> + 
 pub type ActionResult<'a, T, E> =
     Result<NextAction<BoxRun<'a, T, E>, T, PipelineError<E>>, PipelineError<E>>;
 
-/// The strategies inside a hedge, around the original work: await it to run them (T31).
+/// The strategies inside a hedge, around the original work: await it to run them (T31). They begin
+/// with the first poll.
 pub struct RestOfPipeline<'a, T, E>(Box<dyn FnOnce() -> BoxRun<'a, T, E> + Send + 'a>);
 
 impl<'a, T, E> IntoFuture for RestOfPipeline<'a, T, E> {
@@ -50,7 +54,7 @@ pub trait Actions<N: Next> {
     const ACTS: bool;
 
     #[doc(hidden)]
-    fn keep(next: &N, cx: &Context, detached: bool) -> Self::Kept;
+    fn keep(next: &N, cx: &Context, place: &Place, detached: bool) -> Self::Kept;
 
     #[doc(hidden)]
     #[expect(clippy::type_complexity, reason = "the answer of a rule")]
@@ -71,7 +75,7 @@ impl<N: Next> Actions<N> for &Repeat {
 
     const ACTS: bool = false;
 
-    fn keep(_: &N, _: &Context, _: bool) {}
+    fn keep(_: &N, _: &Context, _: &Place, _: bool) {}
 
     fn next(
         &self,
@@ -97,26 +101,50 @@ where
     ) -> ActionResult<'a, N::Value, N::Error>,
 {
     type Action = BoxRun<'p, N::Value, N::Error>;
-    type Kept = (N, Context, bool);
+    type Kept = Rest<N>;
 
     const ACTS: bool = true;
 
-    fn keep(next: &N, cx: &Context, detached: bool) -> Self::Kept {
-        (next.clone(), cx.clone(), detached)
+    fn keep(next: &N, cx: &Context, place: &Place, detached: bool) -> Self::Kept {
+        let time = place.time.clone();
+        let since = cx.within().map(|_| time.clock().now());
+        Rest { next: next.clone(), cx: cx.clone(), since, time, detached }
     }
 
     fn next(
         &self,
-        (rest, cx, detached): &Self::Kept,
+        rest: &Self::Kept,
         next: &NextHedge<'_>,
     ) -> ActionResult<'p, N::Value, N::Error> {
-        let mut cx = cx.hedged(next.attempt().clone(), Duration::ZERO);
-        if *detached {
+        let (rest, attempt) = (rest.clone(), next.attempt().clone());
+        let rest = RestOfPipeline(Box::new(move || Box::pin(rest.run(attempt))));
+        (self.0)(next, rest)
+    }
+}
+
+/// What is inside the hedge, for an action that runs it.
+#[derive(Debug, Clone)]
+pub struct Rest<N> {
+    next: N,
+    cx: Context,
+    /// When the hedged run began, if there is a limit around it.
+    since: Option<Instant>,
+    time: Time,
+    /// Whether attempts run on where they lose.
+    detached: bool,
+}
+
+impl<N: Next> Rest<N> {
+    /// Begins with the first poll: not before the hedge has started (E9), which is when the attempt
+    /// gets its properties (A25).
+    async fn run(self, attempt: Attempt) -> PipelineResult<N::Value, N::Error> {
+        let after =
+            self.since.map(|since| self.time.clock().now().saturating_duration_since(since));
+        let mut cx = self.cx.hedged(attempt, after.unwrap_or_default());
+        if self.detached {
             cx.detach();
         }
-        let rest = rest.clone();
-        let rest = RestOfPipeline(Box::new(move || Box::pin(rest.run_once(&cx))));
-        (self.0)(next, rest)
+        self.next.run_once(&cx).await
     }
 }
 

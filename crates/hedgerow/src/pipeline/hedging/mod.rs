@@ -173,7 +173,8 @@ impl<P: fmt::Debug, A: Acts> Layer for Hedging<P, A> {
     }
 
     fn attach(&mut self, place: Place) {
-        if let Some(observer) = &place.observer {
+        // Not again where the pipeline is put into another: it is told the same then.
+        if let (Some(observer), None) = (&place.observer, &self.place.observer) {
             self.hedge = self.hedge.clone().observer(Arc::clone(observer));
         }
         match &place.time {

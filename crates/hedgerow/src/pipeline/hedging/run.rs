@@ -3,7 +3,7 @@
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
-use std::task::{Context as Task, Poll};
+use std::task::{Context as Task, Poll, ready};
 use std::time::Duration;
 
 use hedgerow_core::{Delay, Pushback};
@@ -47,10 +47,11 @@ where
         let cx = if counts { cx.counted() } else { cx.clone() };
         let extras = by_call.then(|| Box::new(self.extras(&cx)));
         let rules = HedgeRules {
-            kept: <&A as Actions<N>>::keep(&next, &cx, self.detached),
+            kept: <&A as Actions<N>>::keep(&next, &cx, &self.place, self.detached),
             classifier: next.classifier().clone(),
             hedging: self,
             hedges: 0,
+            let_through: 1,
         };
         let work = Attempts { next, cx, numbered: by_call, counts, detached: self.detached };
         HedgeRun { hedged: Hedged::new(&self.hedge, work, rules, extras) }
@@ -111,7 +112,14 @@ where
 
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Task<'_>) -> Poll<Self::Output> {
-        self.project().hedged.poll(cx)
+        let mut hedged = self.project().hedged;
+        let mut outcome = ready!(hedged.as_mut().poll(cx));
+        if let Err(PipelineError::Rejected(rejected)) = &mut outcome
+            && hedged.rules.let_through > 0
+        {
+            rejected.beside_others();
+        }
+        Poll::Ready(outcome)
     }
 }
 
@@ -170,6 +178,8 @@ where
     hedging: &'p Hedging<P, A>,
     /// How many were to start.
     hedges: u32,
+    /// How many attempts began and were not refused, as far as is known.
+    let_through: u32,
 }
 
 impl<'p, N, P, A> fmt::Debug for HedgeRules<'p, N, P, A>
@@ -193,15 +203,19 @@ where
 
     #[inline]
     fn handle(&mut self, judged: Judged<'_, N::Value, PipelineError<N::Error>>) -> bool {
-        // The policy may want rejections hedged that no predicate handles.
-        self.hedging.predicate.handles(&self.classifier, judged.outcome())
-            || judged.is_rejection() && judged.default_verdict()
+        let handled = self.hedging.predicate.handles(&self.classifier, judged.outcome());
+        if judged.is_rejection() {
+            self.let_through = self.let_through.saturating_sub(1);
+            // The policy may want rejections hedged that no predicate handles.
+            return handled || judged.default_verdict();
+        }
+        handled
     }
 
     #[inline]
     fn is_rejection(&mut self, error: &PipelineError<N::Error>) -> bool {
         match error {
-            PipelineError::Rejected(_) => true,
+            PipelineError::Rejected(rejected) => !rejected.has_started(),
             PipelineError::Failed(error) => {
                 self.hedging.predicate.is_rejection(&self.classifier, error)
             }
@@ -224,7 +238,9 @@ where
     ) -> Result<NextAction<Self::Action, N::Value, PipelineError<N::Error>>, PipelineError<N::Error>>
     {
         self.hedges += 1;
-        (&self.hedging.actions).next(&self.kept, next)
+        let action = (&self.hedging.actions).next(&self.kept, next)?;
+        self.let_through += u32::from(!matches!(action, NextAction::Stop));
+        Ok(action)
     }
 
     fn on_hedge(&mut self, next: &NextHedge<'_>) -> Option<NoHook> {

@@ -11,7 +11,7 @@ use hedgerow_core::text::format_duration;
 use hedgerow_core::{Backoff, Budget, Growth, InvalidOption};
 
 use super::builder::Builder;
-use super::classify::{HandleBy, Inherit, Own, PipelineResult};
+use super::classify::{HandleBy, Inherit, NeverStarted, Own, PipelineResult};
 use super::layer::{Facts, Layer, Place, WITHIN, address};
 use super::outcome::Raises;
 
@@ -105,6 +105,12 @@ impl Retry {
             pays: false,
             place: Place::default(),
         }
+    }
+
+    /// At the next of so many targets, at once, what one of them refused: the others have not.
+    pub(super) fn passing_over(targets: usize) -> Retry<NeverStarted> {
+        let others = u32::try_from(targets.saturating_sub(1)).unwrap_or(u32::MAX);
+        Self::immediately().max_retries(others).max_delay(Duration::ZERO).predicate(NeverStarted)
     }
 
     /// Each wait is twice the one before; the first is 2 s.
