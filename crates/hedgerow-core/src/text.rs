@@ -28,7 +28,8 @@ const UNITS: [(&str, u64); 8] = [
 ///
 /// # Errors
 ///
-/// Says what is wrong and what would be right: no unit, an unknown unit, a negative number.
+/// Says what is wrong and what would be right: no unit, an unknown unit, a negative number, more
+/// than nothing but less than a nanosecond.
 ///
 /// ```
 /// use std::time::Duration;
@@ -63,15 +64,19 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
         let unit: String = unit.chars().take(20).collect();
         return Err(format!("unknown unit {unit:?}; use ns, us, ms, s, m or h"));
     };
-    let nanos = nanoseconds(whole, fraction, *length);
-    if negative && nanos != Some(0) {
+    let is_zero = digits.bytes().all(|byte| b"0.".contains(&byte));
+    if negative && !is_zero {
         return Err(format!("a duration cannot be negative; {EXAMPLE}"));
+    }
+    let nanos = nanoseconds(whole, fraction, *length);
+    if nanos == Some(0) && !is_zero {
+        return Err("the shortest duration is 1ns; write 0ns for none at all".to_owned());
     }
     Ok(nanos.map_or(Duration::MAX, Duration::from_nanos))
 }
 
-/// The number in nanoseconds, exactly; what is finer than one of them is rounded. `None` if that
-/// is too much to be held.
+/// The number in nanoseconds, exactly; what is finer than one of them is rounded, but less than
+/// the first of them is nothing. `None` if that is too much to be held.
 fn nanoseconds(whole: &str, fraction: &str, length: u64) -> Option<u64> {
     let whole = whole.trim_start_matches('0');
     let whole: u64 = if whole.is_empty() { 0 } else { whole.parse().ok()? };
@@ -81,7 +86,11 @@ fn nanoseconds(whole: &str, fraction: &str, length: u64) -> Option<u64> {
         rest = rest * 10 + u128::from(digit - b'0');
         scale *= 10;
     }
-    let rest = (rest * u128::from(length) + scale / 2) / scale;
+    let rest = rest * u128::from(length);
+    if whole == 0 && rest < scale {
+        return Some(0);
+    }
+    let rest = (rest + scale / 2) / scale;
     whole.checked_mul(length)?.checked_add(u64::try_from(rest).ok()?)
 }
 
@@ -158,6 +167,27 @@ mod tests {
         ] {
             let error = parse_duration(text).unwrap_err();
             assert!(error.contains(word), "{text:?}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_duration_is_nothing_or_at_least_a_nanosecond() {
+        let digits = format!("0.{}1s", "0".repeat(30));
+        for text in ["0.1ns", "0.9ns", ".5ns", "0.0009us", "0.0000000009s", &digits] {
+            let error = parse_duration(text).unwrap_err();
+            assert!(error.contains("shortest duration is 1ns"), "{text}: {error}");
+        }
+        assert!(parse_duration("-0.1ns").unwrap_err().contains("negative"));
+        for (text, nanos) in [
+            ("0.0ns", 0),
+            ("-0.00s", 0),
+            ("0ns", 0),
+            ("0.001us", 1),
+            ("0.000000001s", 1),
+            ("1.4ns", 1),
+            ("1.5ns", 2),
+        ] {
+            assert_eq!(parse_duration(text), Ok(Duration::from_nanos(nanos)), "{text}");
         }
     }
 
