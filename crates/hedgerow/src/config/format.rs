@@ -1,6 +1,6 @@
 //! A setting in whatever format serde reads and writes.
 
-use std::fmt;
+use std::{fmt, mem};
 
 use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::ser::{Serialize, SerializeMap, Serializer};
@@ -17,7 +17,7 @@ impl Serialize for Value {
                 Err(_) => serializer.serialize_i128(*number),
             },
             Self::Float(number) => serializer.serialize_f64(*number),
-            Self::Text(text) => serializer.serialize_str(text),
+            Self::Text(text) | Self::Date(text) => serializer.serialize_str(text),
             Self::List(entries) => serializer.collect_seq(entries),
             Self::Table(entries) => {
                 let mut map = serializer.serialize_map(Some(entries.len()))?;
@@ -98,6 +98,17 @@ impl<'de> Visitor<'de> for Anything {
         while let Some(entry) = map.next_entry()? {
             entries.push(entry);
         }
-        Ok(Value::Table(entries))
+        Ok(date(&mut entries).unwrap_or(Value::Table(entries)))
+    }
+}
+
+/// The key under which TOML's reader hands over a date, which serde has no word for.
+const DATE: &str = "$__toml_private_datetime";
+
+/// The date that these entries stand for, if they do.
+fn date(entries: &mut [(String, Value)]) -> Option<Value> {
+    match entries {
+        [(key, Value::Text(date))] if key == DATE => Some(Value::Date(mem::take(date))),
+        _ => None,
     }
 }

@@ -287,6 +287,29 @@ fn long_and_unprintable_text_is_cut_and_escaped() {
 }
 
 #[test]
+fn a_date_is_shown_as_it_was_written() {
+    for (date, shown) in [
+        ("2026-01-01", "2026-01-01"),
+        ("07:32:00.5", "07:32:00.5"),
+        ("2026-01-01T07:32:00", "2026-01-01T07:32:00"),
+        ("2026-01-01T07:32:00Z", "2026-01-01T07:32:00Z"),
+        ("2026-01-01 07:32:00+01:00", "2026-01-01T07:32:00+01:00"),
+    ] {
+        let value: Value = toml::from_str(&format!("delay = {date}\nx = [{date}]")).unwrap();
+        let error = HedgeConfig::try_from(&value).unwrap_err().to_string();
+        let told: Vec<_> = error.lines().collect();
+        assert!(told[0].starts_with(&format!("delay = {shown}: not a duration; ")), "{error}");
+        assert!(told[1].starts_with(&format!("x = [{shown}]: unknown key; ")), "{error}");
+    }
+    // Nobody else writes dates so, but can.
+    let odd =
+        r#"{"delay":{"$__toml_private_datetime":"\u001b\n"},"x":{"$__toml_private_datetime":5}}"#;
+    let odd = mistakes(odd);
+    assert!(odd[0].starts_with(r"delay = \u{1b}\n: "), "{odd:?}");
+    assert!(odd[1].starts_with(r#"x = {"$__toml_private_datetime": 5}: "#), "{odd:?}");
+}
+
+#[test]
 fn many_unknown_keys_are_counted_not_listed() {
     let keys: Vec<_> = (0..5_000).map(|key| format!(r#""k{key}":0"#)).collect();
     let mistakes = mistakes(&format!("{{{}}}", keys.join(",")));

@@ -27,6 +27,8 @@ pub enum Value {
     Float(f64),
     /// A text.
     Text(String),
+    /// A date of TOML, a time, or both, as it is written there.
+    Date(String),
     /// A list.
     List(Vec<Self>),
     /// Keys and their values, as they were written.
@@ -185,8 +187,8 @@ impl Write for Start {
 }
 
 impl fmt::Display for Value {
-    /// As JSON, which is also how TOML and YAML write all but tables. What cannot be printed is
-    /// escaped.
+    /// As JSON, which is also how TOML and YAML write all but tables; dates as TOML does. What
+    /// cannot be printed is escaped.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Null => f.write_str("null"),
@@ -194,6 +196,7 @@ impl fmt::Display for Value {
             Self::Integer(number) => write!(f, "{number}"),
             Self::Float(number) => write!(f, "{number:?}"),
             Self::Text(text) => write!(f, "{text:?}"),
+            Self::Date(date) => write!(f, "{}", date.escape_debug()),
             Self::List(entries) => {
                 f.write_char('[')?;
                 for (index, entry) in entries.iter().enumerate() {
