@@ -146,6 +146,10 @@ fn write_pipeline(out: &mut impl Write, file: &str, checked: &CheckedPipeline) -
     }
     match checked.max_attempts {
         Some(1) => writeln!(out, "  The work runs once at most.")?,
+        // The product of all retries and hedges ends there.
+        Some(u64::MAX) => {
+            writeln!(out, "  The work runs more often than can be counted, if everything fails.")?;
+        }
         Some(most) => {
             writeln!(out, "  The work runs {most} times at most, if everything fails.")?;
         }

@@ -333,6 +333,19 @@ fn pipelines_as_json_have_no_policy_unless_there_is_one() {
 }
 
 #[test]
+fn more_runs_than_can_be_counted_are_told_in_words() {
+    let names: Vec<_> = (0..64).map(|index| format!("r{index}")).collect();
+    let tables = names.join(" = { kind = \"retry\" }\n");
+    let text =
+        format!("[pipelines.deep]\nstrategies = {names:?}\n{tables} = {{ kind = \"retry\" }}\n");
+    let out = fine(&text).out;
+    let words = "\n  The work runs more often than can be counted, if everything fails.\n";
+    assert!(out.contains(words) && !out.contains("18446744073709551615"), "{out}");
+    let json = hedgerow(&["check", "--json", "-"], text).json().remove(0);
+    assert_eq!(json["pipelines"][0]["max_attempts"], json!(u64::MAX));
+}
+
+#[test]
 fn mistakes_in_pipelines_are_told_with_their_places() {
     refused(
         "[pipelines.search]\nstrategies = [\"timeout\", \"hegde\"]\ntimeout = \"5\"\n[hedge]\ndealy = 1\n",
