@@ -56,10 +56,7 @@ impl Backoff {
             mistakes.push(InvalidOption::new("factor", factor, remedy));
         }
         if max < base {
-            let base = format_duration(base);
-            let remedy =
-                format!("less than the first wait, as base = {base}; raise it, or lower base");
-            mistakes.push(InvalidOption::new("max_delay", format_duration(max), remedy));
+            mistakes.push(too_long(base, max));
         }
         if !(0.0..=1.0).contains(&jitter) {
             let remedy = "the share of the wait that is left to chance; write 0 to 1";
@@ -99,6 +96,21 @@ impl Backoff {
         } else {
             delay
         }
+    }
+}
+
+/// That the first wait is longer than the longest: said of the one that was set.
+fn too_long(base: Duration, max: Duration) -> InvalidOption {
+    let (first, longest) = (format_duration(base), format_duration(max));
+    if max == Backoff::MAX {
+        let remedy = format!(
+            "longer than the longest wait, max_delay = {longest}; raise max_delay, or lower base"
+        );
+        InvalidOption::new("base", first, remedy)
+    } else {
+        let remedy =
+            format!("less than the first wait, as base = {first}; raise it, or lower base");
+        InvalidOption::new("max_delay", longest, remedy)
     }
 }
 
@@ -179,6 +191,8 @@ mod tests {
         let fine = Backoff::new(Growth::Exponential(1.0), SECOND);
         assert!(names(fine).is_empty());
         assert_eq!(names(Backoff { max: SECOND / 2, ..fine }), ["max_delay"]);
+        assert_eq!(names(Backoff { base: 31 * SECOND, ..fine }), ["base"], "max is the default");
+        assert_eq!(names(Backoff { base: 30 * SECOND, ..fine }), [""; 0]);
         for jitter in [-0.1, 1.1, f64::NAN] {
             assert_eq!(names(Backoff { jitter, ..fine }), ["jitter"]);
         }

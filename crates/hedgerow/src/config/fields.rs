@@ -163,6 +163,16 @@ impl<'a> Fields<'a> {
         self.given.contains_key(key)
     }
 
+    /// Whether a key with such a value is there.
+    pub(crate) fn any(&self, is_it: impl Fn(&str, &Value) -> bool) -> bool {
+        self.entries.iter().any(|(key, value)| is_it(key, value))
+    }
+
+    /// Passes over all keys but these: enough was said.
+    pub(crate) fn only(&mut self, told: impl Fn(&str, &Value) -> bool) {
+        self.given.retain(|key, values| values.iter().any(|value| told(key, value)));
+    }
+
     /// Passes over a key: enough was said of it.
     pub(crate) fn ignore(&mut self, key: &'a str) {
         self.known.push(key);

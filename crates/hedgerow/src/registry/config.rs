@@ -113,20 +113,17 @@ impl TryFrom<&Value> for PipelineConfig {
             return Err(value.refused("write a table with the key strategies"));
         }
         let mut fields = Fields::new(value)?;
-        let example = r#"name them, the outermost first: ["timeout", "hedge"]"#;
-        let names = fields.require(STRATEGIES, example, |value| {
-            value.list(|name| name.text().map(Arc::<str>::from))
-        });
-        let names = names.unwrap_or_default();
+        let listed = listed(&mut fields);
         // Nobody reads a thousand complaints about what is too much anyway.
-        if let Some(too_many) = Builder::too_many(names.len()) {
+        if let Some(too_many) = Builder::too_many(listed.unwrap_or_default().len()) {
             return Err(too_many.into());
         }
+        let names = names(listed, &mut fields);
         let max_extra_load = fields.take(MAX_EXTRA_LOAD, |value| {
             ExtraLoad::at_most_one(value.ratio()?).map_err(|error| value.refused(error.remedy()))
         });
         let (mut strategies, mut seen) = (Vec::new(), BTreeSet::new());
-        for (index, name) in names.iter().enumerate() {
+        for (index, name) in &names {
             if !seen.insert(name) {
                 let remedy = "named twice; give each strategy a name of its own, and its kind";
                 let twice = Value::Text(name.to_string()).refused(remedy);
@@ -159,6 +156,44 @@ impl TryFrom<&Value> for PipelineConfig {
     }
 }
 
+/// The list of strategies, if there is one.
+fn listed<'a>(fields: &mut Fields<'a>) -> Option<&'a [Value]> {
+    let example = r#"name them, the outermost first: ["timeout", "hedge"]"#;
+    let read = |value: &'a Value| match value {
+        Value::List(entries) => Ok(entries.as_slice()),
+        _ => Err(value.refused(example)),
+    };
+    let mistyped = |key: &str, value: &Value| {
+        matches!(value, Value::List(_)) && question(key, &[STRATEGIES], &[]).is_some()
+    };
+    if fields.any(mistyped) {
+        fields.take(STRATEGIES, read) // what is missing is there under another name
+    } else {
+        fields.require(STRATEGIES, example, read)
+    }
+}
+
+/// The names in this list, each with its index.
+fn names(listed: Option<&[Value]>, fields: &mut Fields<'_>) -> Vec<(usize, Arc<str>)> {
+    if listed.is_none() {
+        // Without names every table would be unknown, and that is one mistake.
+        let own = [STRATEGIES, MAX_EXTRA_LOAD];
+        let is_like_one = |key: &str| question(key, &own, &[]).is_some();
+        fields.only(|key, value| {
+            own.contains(&key) || !matches!(value, Value::Table(_)) && is_like_one(key)
+        });
+    }
+    let entries = listed.unwrap_or_default().iter().enumerate();
+    let mut names = Vec::new();
+    for (index, entry) in entries {
+        match entry.text() {
+            Ok(name) => names.push((index, Arc::from(name))),
+            Err(error) => fields.refuse(error, format_args!("{STRATEGIES}[{index}]")),
+        }
+    }
+    names
+}
+
 /// The load that a hedge is allowed by its own settings.
 fn own_load(settings: &Value) -> Option<&Value> {
     let Value::Table(entries) = settings else { return None };
@@ -166,8 +201,12 @@ fn own_load(settings: &Value) -> Option<&Value> {
 }
 
 /// That a name of no strategy is like that of a table which no strategy is called by.
-fn meant<'a>(name: &str, names: &[Arc<str>], fields: &mut Fields<'a>) -> Option<ConfigError> {
-    let of_a_strategy = |key: &str| names.iter().any(|name| **name == *key);
+fn meant<'a>(
+    name: &str,
+    names: &[(usize, Arc<str>)],
+    fields: &mut Fields<'a>,
+) -> Option<ConfigError> {
+    let of_a_strategy = |key: &str| names.iter().any(|(_, name)| **name == *key);
     let unread = |key: &&'a str| ![STRATEGIES, MAX_EXTRA_LOAD].contains(key) && !of_a_strategy(key);
     let candidates: Vec<_> = fields.keys().filter(unread).collect();
     let key = candidates.into_iter().find(|key| question(name, &[key], &[]).is_some())?;

@@ -79,7 +79,7 @@ pub(super) fn kind_of(name: &str, given: &Value) -> Result<(Kind, Value), Config
     }
     let kind = match said.as_slice() {
         // It is called as its kind, or nobody knows what it is.
-        [] => known(name)?,
+        [] => by_name(name).ok_or_else(|| no_kind(name, given))?,
         [kind] => kind.text().and_then(known).map_err(|error| error.within(KIND))?,
         [_, again, ..] => return Err(again.refused(TWICE).within(KIND)),
     };
@@ -88,15 +88,37 @@ pub(super) fn kind_of(name: &str, given: &Value) -> Result<(Kind, Value), Config
 
 /// The kind of this name.
 pub(super) fn known(name: &str) -> Result<Kind, ConfigError> {
-    if let Some(kind) = Kind::ALL.into_iter().find(|kind| kind.name() == name) {
-        return Ok(kind);
+    by_name(name).ok_or_else(|| {
+        let names = Kind::ALL.map(Kind::name);
+        let any =
+            || format!("{}, as name or as kind; any other strategy {BY_CODE}", one_of(&names));
+        Value::Text(name.to_owned()).refused(like_a_kind(name).unwrap_or_else(any))
+    })
+}
+
+fn by_name(name: &str) -> Option<Kind> {
+    Kind::ALL.into_iter().find(|kind| kind.name() == name)
+}
+
+/// What a name that is no kind is like.
+fn like_a_kind(name: &str) -> Option<String> {
+    if OF_CODE.contains(&name) {
+        return Some(format!("a {name} {BY_CODE}"));
     }
-    let names = Kind::ALL.map(Kind::name);
-    Err(Value::Text(name.to_owned()).refused(match question(name, &names, &[]) {
-        _ if OF_CODE.contains(&name) => format!("a {name} {BY_CODE}"),
-        Some(question) => question,
-        None => format!("{}, as name or as kind; any other strategy {BY_CODE}", one_of(&names)),
-    }))
+    question(name, &Kind::ALL.map(Kind::name), &[])
+}
+
+/// That nobody knows what is given under this name.
+fn no_kind(name: &str, given: &Value) -> ConfigError {
+    const EXAMPLE: &str = r#"such as { kind = "timeout", limit = "2s" }"#;
+    let kinds = one_of(&Kind::ALL.map(Kind::name));
+    let is_table = matches!(given, Value::Table(_));
+    given.refused(match like_a_kind(name) {
+        Some(like) if is_table || OF_CODE.contains(&name) => like,
+        Some(like) => format!("{like} any other name needs a table with its kind, {EXAMPLE}"),
+        None if is_table => format!("its kind is missing; {kinds}; any other strategy {BY_CODE}"),
+        None => format!("write a table with its kind, {EXAMPLE}; {kinds}"),
+    })
 }
 
 /// A strategy of this kind with these settings.

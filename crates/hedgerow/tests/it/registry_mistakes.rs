@@ -53,7 +53,6 @@ fn every_mistake_is_told_with_its_place() {
         r#"search.strategies[3] = "timeout": named twice; "#,
         r#"search.slow.kind = "timeuot": did you mean timeout?"#,
         "near.hegde = {}: unknown key; did you mean hedge?",
-        "none.timeout = \"1s\": unknown key; ",
         "none.strategies: missing; ",
         "zero.timeout.limit = 0s: nothing could ever answer",
     ];
@@ -109,7 +108,7 @@ fn a_name_like_that_of_a_table_nobody_reads_means_it() {
         ("rety", "retry = {}", vec![r#"search.strategies[1] = "rety": did you mean retry?"#]),
         ("atempt", attempt, vec![r#"search.strategies[1] = "atempt": did you mean attempt?"#]),
         ("timeot", "", vec![r#"search.strategies[1] = "timeot": did you mean timeout?"#]),
-        ("rety", "rety = {}", vec![r#"search.rety = "rety": did you mean retry?"#]),
+        ("rety", "rety = {}", vec!["search.rety = {}: did you mean retry?"]),
     ] {
         assert_eq!(named(name, tables), expected);
     }
@@ -150,7 +149,7 @@ fn settings_that_contradict_each_other_are_refused() {
     );
     let expected = [
         r#"all.hedge.max_extra_load = "10%": the whole pipeline has one already; leave one of the two out"#,
-        "all.retry.max_delay = 30s: less than the first wait, as base = 60s; raise it, or lower base",
+        "all.retry.base = 60s: longer than the longest wait, max_delay = 30s; raise max_delay, or lower base",
         "all.concurrency-limiter.max_wait = 1s: nobody waits while max_queue is 0; say how many may",
     ];
     assert_eq!(told, expected);
@@ -217,7 +216,8 @@ fn a_file_of_mistakes_is_refused_in_few_words() {
     let twice = strategies(&join(vec![names(32), names(32)]), "\"max_extra_load\":1");
     for (text, untold) in [
         (format!("{{\"p\":{{{}}}}}", strategies(&names(60), &unknown(50_000))), 51),
-        (pipelines(unknown(12)), 71_980),
+        (pipelines(unknown(12)), 5_980), // strategies are missing: that is one mistake
+        (pipelines(strategies("", &unknown(12))), 65_980),
         (pipelines(of_hedge), 65_980),
         (format!("{{\"p\":{{{twice}}}}}"), 44),
     ] {
@@ -262,18 +262,88 @@ fn what_only_code_can_have_is_told_where_it_goes() {
         let code = format!(
             "a {name} needs code, which can put it around this pipeline: see Registry::live"
         );
-        assert_eq!(of_strategy(name, "{}"), format!("p.{name} = \"{name}\": {code}"));
+        for given in ["{}", "5"] {
+            assert_eq!(of_strategy(name, given), format!("p.{name} = {given}: {code}"));
+        }
         let by_kind = of_strategy("mine", &format!("{{ kind = \"{name}\" }}"));
         assert_eq!(by_kind, format!("p.mine.kind = \"{name}\": {code}"));
     }
-    let own = of_strategy("mine", "{}");
+    let [named] = refused("[p]\nstrategies = [\"mine\"]").try_into().unwrap();
     let rest = "chaos, as name or as kind; any other strategy needs code, which can put it around \
                 this pipeline: see Registry::live";
-    assert!(own.starts_with(r#"p.mine = "mine": use timeout, "#) && own.ends_with(rest), "{own}");
+    let start = r#"p.strategies[0] = "mine": use timeout, "#;
+    assert!(named.starts_with(start) && named.ends_with(rest), "{named}");
     assert_eq!(
         of_strategy("hedge", r#"{ losers = "detach" }"#),
         r#"p.hedge.losers = "detach": losers of a pipeline from a file cannot run on; write drop or join"#
     );
+}
+
+/// The file's own value is shown, and what to write in its place.
+#[test]
+fn what_is_of_no_kind_is_shown_as_it_is_given() {
+    const KINDS: &str = "use timeout, retry, hedge, circuit-breaker, rate-limiter, \
+                         concurrency-limiter or chaos";
+    let missing = format!(
+        "its kind is missing; {KINDS}; any other strategy needs code, which can put it around this \
+         pipeline: see Registry::live"
+    );
+    assert_eq!(of_strategy("t", "{}"), format!("p.t = {{}}: {missing}"));
+    let limit = of_strategy("t", r#"{ limit = "1s" }"#);
+    assert_eq!(limit, format!(r#"p.t = {{"limit": "1s"}}: {missing}"#));
+    let example = r#"a table with its kind, such as { kind = "timeout", limit = "2s" }"#;
+    for given in ["5", "\"5s\"", "[]", "2026-01-01"] {
+        let said = format!("p.t = {given}: write {example}; {KINDS}");
+        assert_eq!(of_strategy("t", given), said);
+        let said = format!("p.rety = {given}: did you mean retry? any other name needs {example}");
+        assert_eq!(of_strategy("rety", given), said);
+    }
+    read("[p]\nstrategies = [\"t\"]\nt = { kind = \"timeout\", limit = \"2s\" }");
+}
+
+/// Without the names nobody knows which tables are strategies: that is one mistake.
+#[test]
+fn without_a_list_of_strategies_their_tables_are_no_mistakes() {
+    const NAMES: &str = r#"name them, the outermost first: ["timeout", "hedge"]"#;
+    const TABLES: &str = "timeout = \"1s\"\nretry = {}\nslow = { kind = \"hedge\" }";
+    let told = |keys: &str| refused(&format!("[p]\n{keys}\n{TABLES}"));
+    assert_eq!(told(""), [format!("p.strategies: missing; {NAMES}")]);
+    for given in ["\"retry\"", "5", "{}"] {
+        let said = format!("p.strategies = {given}: {NAMES}");
+        assert_eq!(told(&format!("strategies = {given}")), [said]);
+    }
+    let strategys = r#"p.strategys = ["retry"]: unknown key; did you mean strategies?"#;
+    assert_eq!(told("strategys = [\"retry\"]"), [strategys], "they are not missing");
+    let load = r#"p.max_extra_laod = "5%": unknown key; did you mean max_extra_load?"#;
+    assert_eq!(told("strategys = [\"retry\"]\nmax_extra_laod = \"5%\""), [load, strategys]);
+    assert_eq!(
+        told("max_extra_laod = \"5%\""),
+        [format!("p.strategies: missing; {NAMES}").as_str(), load]
+    );
+    let unread = told("max_extra_load = {}");
+    assert!(unread.len() == 2 && unread[1].starts_with("p.max_extra_load = {}: "), "{unread:?}");
+    // What is no name leaves the others in force.
+    let told = refused("[p]\nstrategies = [\"retry\", 5]\nretry = { base = 1 }\nslow = {}");
+    let starts: Vec<_> = told.iter().map(|line| line.split(": ").next().unwrap()).collect();
+    assert_eq!(starts, ["p.strategies[1] = 5", "p.retry.base = 1", "p.slow = {}"], "{told:?}");
+}
+
+#[test]
+fn a_first_wait_that_is_too_long_is_told_apart_from_a_longest_that_is_too_short() {
+    let told = of_strategy("retry", r#"{ base = "40s" }"#);
+    let long = "longer than the longest wait, max_delay = 30s; raise max_delay, or lower base";
+    assert_eq!(told, format!("p.retry.base = 40s: {long}"));
+    let told = of_strategy("retry", r#"{ max_delay = "1ms" }"#);
+    let short = "less than the first wait, as base = 2s; raise it, or lower base";
+    assert_eq!(told, format!("p.retry.max_delay = 1ms: {short}"));
+}
+
+#[test]
+fn more_permits_than_a_period_has_nanoseconds_are_refused_with_both() {
+    let told = of_strategy("rate-limiter", r#"{ permits = 5, period = "1ns" }"#);
+    let remedy = "more than one a nanosecond, as period = 1ns, is no limit; make the period \
+                  longer, or leave the limiter out";
+    assert_eq!(told, format!("p.rate-limiter.permits = 5: {remedy}"));
 }
 
 #[test]
@@ -285,7 +355,7 @@ fn words_of_the_builders_are_asked_about() {
         ("concurrency", "concurrency-limiter"),
         ("bulkhead", "concurrency-limiter"),
     ] {
-        let said = format!("p.{word} = {word:?}: did you mean {meant}?");
+        let said = format!("p.{word} = {{}}: did you mean {meant}?");
         assert_eq!(of_strategy(word, "{}"), said);
     }
     for (kind, word, meant) in [

@@ -51,8 +51,12 @@ impl Quota {
             let remedy = "nothing is bounded; give it a time, or leave the limiter out";
             mistake("period", "0s".to_owned(), remedy);
         } else if u128::from(permits) > period.as_nanos() {
-            let remedy = "more than one a nanosecond is no limit; leave the limiter out";
-            mistake("permits", permits.to_string(), remedy);
+            let remedy = format!(
+                "more than one a nanosecond, as period = {}, is no limit; make the period longer, \
+                 or leave the limiter out",
+                format_duration(period)
+            );
+            mistake("permits", permits.to_string(), &remedy);
         }
         if burst == 0 && permits != 0 {
             let remedy = "nothing could ever start; it is 1 or more";
