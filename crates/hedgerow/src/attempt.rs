@@ -50,7 +50,11 @@ impl Label {
     fn target(self) -> Option<usize> {
         usize::try_from(self.0 >> Self::TARGET).unwrap_or(usize::MAX).checked_sub(1)
     }
+}
 
+/// What strategies around an attempt change of it.
+#[cfg_attr(not(feature = "pipeline"), expect(dead_code, reason = "for pipelines"))]
+impl Label {
     /// The same attempt under another number.
     #[inline]
     pub(crate) fn renumbered(self, number: u32) -> Self {

@@ -44,29 +44,6 @@ fn forget(panic: Box<dyn Any + Send>) {
     std::mem::forget(panic);
 }
 
-/// Says that there was a panic, to whatever is dropped because of it, unless it is [done](Note::done)
-/// before. Nothing is written otherwise.
-pub(crate) struct Note<'a>(&'a mut bool);
-
-impl<'a> Note<'a> {
-    #[inline]
-    pub(crate) fn on(panicked: &'a mut bool) -> Self {
-        Self(panicked)
-    }
-
-    /// There was none.
-    #[inline]
-    pub(crate) fn done(self) {
-        std::mem::forget(self);
-    }
-}
-
-impl Drop for Note<'_> {
-    fn drop(&mut self) {
-        *self.0 = true;
-    }
-}
-
 /// The last step of something that is dropped, perhaps because of `another` panic.
 pub(crate) fn at_last(another: bool, step: impl FnOnce()) {
     let mut panics = FirstPanic::default();

@@ -91,6 +91,7 @@ impl Hedge {
     }
 
     /// Whether completed calls pay into the budget; not if something around them does.
+    #[cfg_attr(not(feature = "pipeline"), expect(dead_code, reason = "for pipelines"))]
     pub(crate) fn paying(mut self, pays: bool) -> Self {
         self.policy.pays = pays;
         self

@@ -34,6 +34,10 @@ pub trait Classify<T, E> {
     }
 
     /// Whether an error of the work says that it never started.
+    ///
+    /// A hedge returns the primary's outcome if all have failed, by default: such an error then, though
+    /// others may have run. Where that matters have it return the last
+    /// ([`exhausted`](crate::Hedge::exhausted)).
     fn is_rejection(&self, _error: &E) -> bool {
         false
     }

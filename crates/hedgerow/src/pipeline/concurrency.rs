@@ -40,7 +40,9 @@ use super::wait::Wait;
 ///
 /// **Slots.** One is held from the start of what is inside until it has ended or was dropped, and is
 /// free again before the outcome is seen. That holds for panics, too: the slot is free when the
-/// execution is dropped. Work that runs on by itself (a task that it spawned) is not counted.
+/// execution is dropped. Work that runs on by itself is not counted: a task that it spawned, and on
+/// threads an attempt that a timeout or a hedge has given up, until it sees that it is cancelled. What
+/// runs on there is bounded by [`max_abandoned`](crate::Hedge::max_abandoned).
 ///
 /// **Errors.** [`Rejected`], which says `all slots taken` (nobody may wait), `queue full` or `waited too
 /// long`. Nobody is rejected while a slot is free, also not a task that has used up its

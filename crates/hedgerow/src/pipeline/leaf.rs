@@ -14,9 +14,10 @@ use super::context::Context;
 use super::error::PipelineError;
 use super::layer::Place;
 use super::next::{Innermost, Next, Outcomes};
+use super::note::Note;
 use crate::attempt::Attempt;
 use crate::drive::Work;
-use crate::drive::panics::{Note, at_last};
+use crate::drive::panics::at_last;
 
 /// The caller's work, and what its outcomes mean.
 #[derive(Clone)]

@@ -85,6 +85,7 @@ mod layer;
 mod leaf;
 mod line;
 mod next;
+mod note;
 mod outcome;
 #[expect(clippy::module_inception, reason = "the type that the module is about")]
 mod pipeline;

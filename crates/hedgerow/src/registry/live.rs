@@ -31,7 +31,9 @@ use crate::pipeline::{BoxRun, Context, Facts, Next};
 ///
 /// It has the observer and the clock that the registry gives, or else those of the pipeline around it.
 /// What that prints and [counts](crate::pipeline::Pipeline::max_attempts) of it is as it was when it
-/// was built. When its name is gone from the configuration, it goes on as it was last.
+/// was built. When its name is gone from the configuration, it goes on as in its last run. An observer
+/// of the registry is told what its strategies do; every attempt and the end are told to that of the
+/// pipeline around it: give both the same.
 #[derive(Clone)]
 pub struct Live {
     registry: Registry,

@@ -164,11 +164,11 @@ impl Drawing<'_> {
                 Any::Rate(limiter)
             }
             Kind::Concurrency => {
-                let (queue, wait) =
-                    (self.rng.usize(..3), self.choice(&[ms(5), ms(20), Duration::MAX]));
-                let wait = if queue == 0 { Duration::MAX } else { wait };
                 let limiter = ConcurrencyLimiter::new(self.rng.usize(1..3));
-                let limiter = limiter.max_queue(queue).max_wait(wait);
+                let limiter = match self.rng.usize(..3) {
+                    0 => limiter,
+                    queue => limiter.max_queue(queue).max_wait(self.choice(&[ms(5), ms(20)])),
+                };
                 controls.slots.push(limiter.control());
                 Any::Concurrency(limiter)
             }

@@ -75,6 +75,21 @@ fn the_work_panics_and_so_does_whoever_is_told() {
     assert_eq!((text.as_deref(), troubled.panics()), (Some("in the closure"), 4));
 }
 
+/// Nobody cancelled it, so nobody is told so.
+#[test]
+fn an_execution_that_panicked_at_its_start_is_over() {
+    let pipeline = Pipeline::builder().build().unwrap();
+    let panics = |_| -> std::future::Ready<Answer> { std::panic::panic_any("work") };
+    let mut execution = Box::pin(pipeline.execute(panics).tokens().into_future());
+    let mut settling = Box::pin(pipeline.execute(panics).tokens().settle());
+    for expected in ["work", "`Executing` polled after completion"] {
+        let polled = panic_of(|| poll_once(execution.as_mut()).is_ready());
+        assert_eq!(polled.as_deref(), Some(expected));
+        let settled = panic_of(|| poll_once(settling.as_mut()).is_ready());
+        assert_eq!(settled.as_deref(), Some(expected));
+    }
+}
+
 #[tokio::test]
 async fn nobody_has_another_panic_out_of_an_execution_that_panicked() {
     let troubled = Troubled::at(ends);

@@ -12,12 +12,13 @@ use pin_project_lite::pin_project;
 
 use super::CircuitBreaker;
 use super::control::told;
-use crate::drive::panics::{Note, quietly};
+use crate::drive::panics::quietly;
 use crate::pipeline::classify::{PipelineResult, Predicate, never_started};
 use crate::pipeline::context::Context;
 use crate::pipeline::error::{PipelineError, Rejected};
 use crate::pipeline::layer::Place;
 use crate::pipeline::next::{Next, Strategy};
+use crate::pipeline::note::Note;
 
 impl<'p, N, P> Strategy<N> for &'p CircuitBreaker<P>
 where

@@ -126,3 +126,53 @@ impl<T, K: Hash + Eq> Store<T, K> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::hash::Hasher;
+
+    use super::*;
+
+    thread_local! {
+        /// What is done when the key is next hashed, and the time after that.
+        static WHEN_HASHED: Cell<[Option<fn(&Store<u32, Key>)>; 2]> = const { Cell::new([None; 2]) };
+        static STORE: Store<u32, Key> = Store::keyed(8);
+    }
+
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    struct Key;
+
+    impl Hash for Key {
+        fn hash<H: Hasher>(&self, state: &mut H) {
+            let [first, second] = WHEN_HASHED.take();
+            WHEN_HASHED.set([second, None]);
+            if let Some(does) = first {
+                let rest = WHEN_HASHED.take();
+                STORE.with(does);
+                WHEN_HASHED.set(rest);
+            }
+            0_u8.hash(state);
+        }
+    }
+
+    /// A value that came in after everything was dropped is nobody's, also before it is taken out.
+    #[test]
+    fn what_is_dropped_while_a_value_comes_in_is_not_answered_with() {
+        STORE.with(|store| {
+            let insert = |value| store.insert(&Key, Kept::new(value, Instant::now()), store.age());
+            insert(1);
+            assert_eq!(store.get(&Key).map(|kept| kept.value), Some(1));
+            let looks = |store: &Store<u32, Key>| {
+                assert_eq!(store.len(), 1, "it is there");
+                assert!(store.get(&Key).is_none(), "and may not be");
+            };
+            WHEN_HASHED.set([Some(Store::clear), Some(looks)]);
+            insert(2);
+            assert!(WHEN_HASHED.take().iter().all(Option::is_none), "both were done");
+            assert_eq!(store.len(), 0);
+            insert(3);
+            assert_eq!(store.get(&Key).map(|kept| kept.value), Some(3));
+        });
+    }
+}
