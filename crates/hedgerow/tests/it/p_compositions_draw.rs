@@ -167,14 +167,17 @@ impl Drawing<'_> {
                 let limiter = ConcurrencyLimiter::new(self.rng.usize(1..3));
                 let limiter = match self.rng.usize(..3) {
                     0 => limiter,
-                    queue => limiter.max_queue(queue).max_wait(self.choice(&[ms(5), ms(20)])),
+                    queue => {
+                        let wait = self.choice(&[ms(5), ms(20), Duration::MAX]);
+                        limiter.max_queue(queue).max_wait(wait)
+                    }
                 };
                 controls.slots.push(limiter.control());
                 Any::Concurrency(limiter)
             }
             Kind::Cache => {
-                let stale = self.choice(&[Duration::ZERO, ms(30)]);
-                let cache = Cache::single().ttl(self.time(1..10)).serve_stale(stale);
+                let cache = Cache::single().ttl(self.time(1..10));
+                let cache = cache.serve_stale(self.choice(&[Duration::ZERO, ms(30)]));
                 controls.caches.push(cache.control());
                 Any::Cache(cache)
             }
@@ -184,8 +187,7 @@ impl Drawing<'_> {
                 Any::Latency(latency)
             }
             Kind::Fault => {
-                let fault = Chaos::fault(fault as fn() -> Failure).rate(0.4);
-                let fault = fault.seed(self.rng.u64(..));
+                let fault = Chaos::fault(fault as fn() -> Failure).rate(0.4).seed(self.rng.u64(..));
                 controls.chaos.push(fault.control());
                 Any::Fault(fault)
             }

@@ -134,9 +134,11 @@ mod tests {
 
     use super::*;
 
+    type Does = fn(&Store<u32, Key>);
+
     thread_local! {
         /// What is done when the key is next hashed, and the time after that.
-        static WHEN_HASHED: Cell<[Option<fn(&Store<u32, Key>)>; 2]> = const { Cell::new([None; 2]) };
+        static WHEN_HASHED: Cell<[Option<Does>; 2]> = const { Cell::new([None; 2]) };
         static STORE: Store<u32, Key> = Store::keyed(8);
     }
 
