@@ -11,7 +11,7 @@ use counts::allocator::{Counted, Counting};
 use counts::operation::{HedgeWins, Operation, Outcome, PendingOnce, Ready};
 use futures_core::Stream;
 use hedgerow::Hedge;
-use hedgerow::pipeline::{CircuitBreaker, Pipeline, Retry};
+use hedgerow::pipeline::{Builder, CircuitBreaker, Pipeline, Retry};
 
 /// Never over within a call.
 const FAR: Duration = Duration::from_secs(5);
@@ -42,22 +42,30 @@ pub enum Kind {
     HedgedOnRing,
     /// Answers at the first poll, in a pipeline of timeout, retry, breaker and hedge.
     PipelineReady,
-    /// Pending once, in the same.
+    /// The same by the ring.
+    PipelineReadyOnRing,
+    /// Pending once, in the same pipeline.
     PipelinePending,
 }
 
 impl Kind {
+    const ALL: [Self; 11] = [
+        Self::Bare,
+        Self::Ready,
+        Self::Pending,
+        Self::PendingOnRing,
+        Self::Hedged,
+        Self::Stream,
+        Self::HedgedStream,
+        Self::HedgedOnRing,
+        Self::PipelineReady,
+        Self::PipelineReadyOnRing,
+        Self::PipelinePending,
+    ];
+
     /// The kind called `name`.
     pub fn named(name: &str) -> Option<Self> {
-        let [bare, ready] = [Self::Bare, Self::Ready];
-        let [pending, hedged] = [Self::Pending, Self::Hedged];
-        let streams = [Self::Stream, Self::HedgedStream];
-        let ring = [Self::PendingOnRing, Self::HedgedOnRing];
-        let pipeline = [Self::PipelineReady, Self::PipelinePending];
-        [bare, ready, pending, ring[0], hedged, ring[1], streams[0], streams[1]]
-            .into_iter()
-            .chain(pipeline)
-            .find(|kind| kind.name() == name)
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
 
     /// Its name on the command line.
@@ -72,6 +80,7 @@ impl Kind {
             Self::HedgedStream => "hedged-stream",
             Self::HedgedOnRing => "hedged-ring",
             Self::PipelineReady => "pipeline-ready",
+            Self::PipelineReadyOnRing => "pipeline-ready-ring",
             Self::PipelinePending => "pipeline-pending",
         }
     }
@@ -88,6 +97,7 @@ impl Kind {
             Self::HedgedStream => "stream, one hedge starts and wins",
             Self::HedgedOnRing => "one hedge starts and wins, ring",
             Self::PipelineReady => "pipeline, ready at the first poll",
+            Self::PipelineReadyOnRing => "pipeline, ready at the first poll, ring",
             Self::PipelinePending => "pipeline, pending once",
         }
     }
@@ -96,6 +106,7 @@ impl Kind {
     /// `calls` of them allocate.
     pub async fn count(self, calls: u64) -> Counted {
         let [far, near] = [FAR, NEAR].map(|delay| Hedge::after(delay).max_hedges(1));
+        let builder = Pipeline::builder;
         match self {
             Self::Bare => count(calls, |request| Ready.start(request)).await,
             Self::Ready => count_hedged(calls, &far, Ready).await,
@@ -105,8 +116,11 @@ impl Kind {
             Self::HedgedOnRing => count_hedged(calls, &near.ring_timer(), hedge_wins(calls)).await,
             Self::Stream => count_streams(calls, &far, PendingOnce).await,
             Self::HedgedStream => count_streams(calls, &near, hedge_wins(calls)).await,
-            Self::PipelineReady => count_executed(calls, far, Ready).await,
-            Self::PipelinePending => count_executed(calls, far, PendingOnce).await,
+            Self::PipelineReady => count_executed(calls, builder(), far, Ready).await,
+            Self::PipelineReadyOnRing => {
+                count_executed(calls, builder().ring_timer(), far, Ready).await
+            }
+            Self::PipelinePending => count_executed(calls, builder(), far, PendingOnce).await,
         }
     }
 }
@@ -123,8 +137,13 @@ async fn count_hedged<O: Operation>(calls: u64, hedge: &Hedge, operation: O) -> 
 }
 
 /// A timeout around two retries, around a circuit breaker, around the hedge.
-async fn count_executed<O: Operation>(calls: u64, hedge: Hedge, operation: O) -> Counted {
-    let pipeline = Pipeline::builder()
+async fn count_executed<O: Operation>(
+    calls: u64,
+    builder: Builder<()>,
+    hedge: Hedge,
+    operation: O,
+) -> Counted {
+    let pipeline = builder
         .timeout(FAR)
         .retry(Retry::constant().max_retries(2))
         .circuit_breaker(CircuitBreaker::default())

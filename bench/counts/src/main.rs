@@ -102,6 +102,7 @@ fn allocations() -> bool {
         (Kind::HedgedStream, limits::HEDGED_STREAM_ALLOCATIONS),
         (Kind::HedgedOnRing, limits::HEDGED_ALLOCATIONS),
         (Kind::PipelineReady, limits::READY_ALLOCATIONS),
+        (Kind::PipelineReadyOnRing, limits::READY_ALLOCATIONS),
         (Kind::PipelinePending, limits::PENDING_ALLOCATIONS),
     ];
     let mut within = true;
@@ -132,6 +133,7 @@ fn instructions() -> bool {
         (Kind::Pending, None),
         (Kind::PendingOnRing, Some(limits::PENDING_ON_RING_INSTRUCTIONS)),
         (Kind::PipelineReady, Some(limits::PIPELINE_READY_INSTRUCTIONS)),
+        (Kind::PipelineReadyOnRing, Some(limits::PIPELINE_READY_ON_RING_INSTRUCTIONS)),
         (Kind::PipelinePending, Some(limits::PIPELINE_PENDING_INSTRUCTIONS)),
     ];
     let mut within = true;

@@ -48,6 +48,8 @@ const ROUGH_FROM: Duration = Duration::from_secs(1);
 /// A circuit breaker.
 pub struct Breaker {
     settings: BreakerSettings,
+    /// For what goes well, and is no probe.
+    needs_time: NeedsTime,
     /// The turn, and the state in the two lowest bits.
     turn: AtomicU64,
     window: Window,
@@ -81,7 +83,12 @@ impl Breaker {
         let window = Window::new(settings.window);
         window.begin(1);
         let (turn, row) = (AtomicU64::new(pack(1, BreakerState::Closed)), Row::default());
-        Self { settings, turn, window, row, rest: Mutex::new(Rest::default()) }
+        let needs_time = match settings.ratio {
+            None => NeedsTime::No,
+            Some(_) if settings.window < ROUGH_FROM => NeedsTime::Exactly,
+            Some(_) => NeedsTime::Roughly,
+        };
+        Self { settings, needs_time, turn, window, row, rest: Mutex::new(Rest::default()) }
     }
 
     /// How it is set.
@@ -98,12 +105,7 @@ impl Breaker {
     /// How exactly [`succeeded`](Self::succeeded) has to be told when this call has ended.
     #[inline]
     pub fn needs_time(&self, ticket: &Ticket) -> NeedsTime {
-        match (self.settings.ratio, self.settings.window) {
-            _ if ticket.is_probe() => NeedsTime::Exactly,
-            (None, _) => NeedsTime::No,
-            (Some(_), window) if window < ROUGH_FROM => NeedsTime::Exactly,
-            (Some(_), _) => NeedsTime::Roughly,
-        }
+        if ticket.is_probe() { NeedsTime::Exactly } else { self.needs_time }
     }
 
     /// Lets a call through, or not.

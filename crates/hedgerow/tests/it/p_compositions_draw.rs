@@ -164,14 +164,7 @@ impl Drawing<'_> {
                 Any::Rate(limiter)
             }
             Kind::Concurrency => {
-                let limiter = ConcurrencyLimiter::new(self.rng.usize(1..3));
-                let limiter = match self.rng.usize(..3) {
-                    0 => limiter,
-                    queue => {
-                        let wait = self.choice(&[ms(5), ms(20), Duration::MAX]);
-                        limiter.max_queue(queue).max_wait(wait)
-                    }
-                };
+                let limiter = self.slots();
                 controls.slots.push(limiter.control());
                 Any::Concurrency(limiter)
             }
@@ -203,6 +196,15 @@ impl Drawing<'_> {
                 controls.most *= 2;
                 Any::Custom(Pipeline::builder().strategy("again", Again).build().unwrap())
             }
+        }
+    }
+
+    fn slots(&mut self) -> ConcurrencyLimiter {
+        let limiter = ConcurrencyLimiter::new(self.rng.usize(1..3));
+        let wait = self.choice(&[ms(5), ms(20), Duration::MAX]);
+        match self.rng.usize(..3) {
+            0 => limiter,
+            queue => limiter.max_queue(queue).max_wait(wait),
         }
     }
 

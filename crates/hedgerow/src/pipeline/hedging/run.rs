@@ -3,7 +3,7 @@
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
-use std::task::{Context as Task, Poll, ready};
+use std::task::{Context as Task, Poll};
 use std::time::Duration;
 
 use hedgerow_core::{Delay, Pushback};
@@ -113,13 +113,13 @@ where
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Task<'_>) -> Poll<Self::Output> {
         let mut hedged = self.project().hedged;
-        let mut outcome = ready!(hedged.as_mut().poll(cx));
-        if let Err(PipelineError::Rejected(rejected)) = &mut outcome
+        let mut polled = hedged.as_mut().poll(cx);
+        if let Poll::Ready(Err(PipelineError::Rejected(rejected))) = &mut polled
             && hedged.rules.let_through > 0
         {
             rejected.beside_others();
         }
-        Poll::Ready(outcome)
+        polled
     }
 }
 
