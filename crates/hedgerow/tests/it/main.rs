@@ -148,6 +148,8 @@ mod presets_structured;
 mod properties;
 /// Named pipelines from one configuration.
 mod registry;
+/// What somebody may have meant in a file.
+mod registry_hints;
 /// What is wrong with them.
 mod registry_mistakes;
 /// What once broke.

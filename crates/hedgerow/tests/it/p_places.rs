@@ -10,25 +10,9 @@ use hedgerow::pipeline::{
     Chaos, CircuitBreaker, Classify, ConcurrencyLimiter, Fallback, PerTarget, Pipeline,
     PipelineError, PipelineResult, Retry,
 };
-use hedgerow::{Attempt, Budget, Event, Hedge, ManualClock, Observer};
+use hedgerow::{Attempt, Event, Hedge, ManualClock, Observer};
 
-use crate::support::{ms, poll_once};
-
-/// Counts who pays, and grants everything.
-#[derive(Debug, Default)]
-struct Counting(AtomicU64);
-
-impl Budget for Counting {
-    fn deposit(&self) {
-        self.0.fetch_add(1, Ordering::Relaxed);
-    }
-
-    fn try_take(&self) -> bool {
-        true
-    }
-
-    fn give_back(&self) {}
-}
+use crate::support::{Counting, ms, poll_once};
 
 fn secs(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
@@ -47,7 +31,7 @@ async fn pr_68_the_outermost_of_those_that_share_a_budget_pays_once() {
     let budget = Arc::new(Counting::default());
     let retry = || Retry::immediately().max_retries(2).budget(budget.clone());
     let hedge = || Hedge::after(ms(5)).budget(budget.clone());
-    let paid = || budget.0.swap(0, Ordering::Relaxed);
+    let paid = || budget.paid();
 
     let around = Pipeline::builder().retry(retry()).hedge(hedge()).build().unwrap();
     let _failed = around.execute(failing()).await;

@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use hedgerow::pipeline::{BreakerState, CircuitBreaker, PerTarget, Pipeline, PipelineError, Retry};
 use hedgerow::registry::{PipelinesConfig, Registry};
-use hedgerow::{Budget, Event, Hedge, ManualClock, Observer, StrategyEvent, StrategyEventKind};
+use hedgerow::{Event, Hedge, ManualClock, Observer, StrategyEvent, StrategyEventKind};
 
-use crate::support::{ms, poll_once};
+use crate::support::{Counting, ms, poll_once};
 
 /// Counts what it is told.
 #[derive(Debug, Default)]
@@ -103,25 +103,9 @@ fn all_places_share_the_state() {
     }
 }
 
-/// Counts who pays.
-#[derive(Debug, Default)]
-struct Paid(AtomicU32);
-
-impl Budget for Paid {
-    fn deposit(&self) {
-        self.0.fetch_add(1, Ordering::Relaxed);
-    }
-
-    fn try_take(&self) -> bool {
-        true
-    }
-
-    fn give_back(&self) {}
-}
-
 #[tokio::test(start_paused = true)]
 async fn pr_68_each_place_pays_if_nobody_around_it_does() {
-    let paid = Arc::new(Paid::default());
+    let paid = Arc::new(Counting::default());
     let inner =
         Pipeline::builder().hedge(Hedge::after(ms(5)).budget(paid.clone())).build().unwrap();
     let around = Pipeline::builder()
@@ -130,9 +114,9 @@ async fn pr_68_each_place_pays_if_nobody_around_it_does() {
         .build()
         .unwrap();
     assert_eq!(around.execute(|_| ready(Ok::<u32, ()>(1))).await, Ok(1));
-    assert_eq!(paid.0.swap(0, Ordering::Relaxed), 1, "by the retry");
+    assert_eq!(paid.paid(), 1, "by the retry");
     assert_eq!(inner.execute(|_| ready(Ok::<u32, ()>(1))).await, Ok(1));
-    assert_eq!(paid.0.swap(0, Ordering::Relaxed), 1, "by the hedge, where it is alone");
+    assert_eq!(paid.paid(), 1, "by the hedge, where it is alone");
 }
 
 #[tokio::test(start_paused = true)]

@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use hedgerow::pipeline::{
     Fallback, PerTarget, Pipeline, PipelineError, RateLimiter, Retry, Timeout,
 };
-use hedgerow::{Attempt, Budget, Hedge, Losers};
+use hedgerow::{Attempt, Hedge, Losers};
 use tokio::time::sleep;
 
-use crate::support::ms;
+use crate::support::{Counting, ms};
 
 /// Work that is down at the first target as long as `down` says so.
 async fn work(attempt: Attempt, down: bool) -> Result<u32, &'static str> {
@@ -78,25 +78,9 @@ fn targets_have_names_of_their_own() {
     assert_eq!(refused.to_string(), told);
 }
 
-/// Counts who pays.
-#[derive(Debug, Default)]
-struct Paid(AtomicU32);
-
-impl Budget for Paid {
-    fn deposit(&self) {
-        self.0.fetch_add(1, Ordering::Relaxed);
-    }
-
-    fn try_take(&self) -> bool {
-        true
-    }
-
-    fn give_back(&self) {}
-}
-
 #[tokio::test(start_paused = true)]
 async fn pr_68_a_budget_of_targets_and_of_what_is_inside_them_is_paid_once() {
-    let paid = Arc::new(Paid::default());
+    let paid = Arc::new(Counting::default());
     let endpoint =
         || Pipeline::builder().hedge(Hedge::after(ms(5)).budget(paid.clone())).build().unwrap();
     let pipeline = Pipeline::builder()
@@ -105,7 +89,7 @@ async fn pr_68_a_budget_of_targets_and_of_what_is_inside_them_is_paid_once() {
         .build()
         .unwrap();
     assert_eq!(pipeline.execute(|_| ready(Ok::<u32, ()>(1))).await, Ok(1));
-    assert_eq!(paid.0.load(Ordering::Relaxed), 1);
+    assert_eq!(paid.paid(), 1);
 }
 
 #[test]

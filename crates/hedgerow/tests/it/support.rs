@@ -5,6 +5,7 @@ use std::fmt::Display;
 use std::future::{Future, IntoFuture, pending, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -98,6 +99,29 @@ pub(crate) fn transient(answer: &Answer) -> bool {
 pub(crate) async fn told(attempt: &Attempt) {
     let day = Duration::from_secs(86_400);
     timeout(day, attempt.cancelled()).await.expect("it is told to stop");
+}
+
+/// Counts who pays, and grants everything.
+#[derive(Debug, Default)]
+pub(crate) struct Counting(AtomicU64);
+
+impl Counting {
+    /// How many have paid since it was last asked.
+    pub(crate) fn paid(&self) -> u64 {
+        self.0.swap(0, Ordering::Relaxed)
+    }
+}
+
+impl Budget for Counting {
+    fn deposit(&self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn try_take(&self) -> bool {
+        true
+    }
+
+    fn give_back(&self) {}
 }
 
 /// What happened, in order, each line with the virtual millisecond at which it did.
