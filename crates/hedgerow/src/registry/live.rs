@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::mem::replace;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::{ConfiguredPipeline, Registry};
 use crate::pipeline::parts::{CustomRun, Everything, Layer, Place, Raises, Strategy};
@@ -42,7 +42,6 @@ pub struct Live {
 }
 
 /// What is in force, as far as it was asked for.
-#[derive(Clone)]
 struct Latest {
     of_registry: ConfiguredPipeline,
     /// The same in its place.
@@ -55,8 +54,13 @@ impl Live {
         Self { registry, place: Place::default(), latest: Arc::new(Mutex::new(latest)) }
     }
 
+    fn latest(&self) -> MutexGuard<'_, Latest> {
+        // Nothing panics under the lock.
+        self.latest.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn pipeline(&self) -> ConfiguredPipeline {
-        let mut latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut latest = self.latest();
         let now = self.registry.get(latest.of_registry.name());
         let Some(of_registry) = now.filter(|now| !now.is(&latest.of_registry)) else {
             return latest.here.clone();
@@ -87,14 +91,10 @@ impl Layer for Live {
     }
 
     fn attach(&mut self, place: Place) {
-        let Latest { of_registry, .. } =
-            self.latest.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let of_registry = self.latest().of_registry.clone();
         let here = of_registry.adopted(&place);
-        *self = Self {
-            place,
-            latest: Arc::new(Mutex::new(Latest { of_registry, here })),
-            ..self.clone()
-        };
+        self.latest = Arc::new(Mutex::new(Latest { of_registry, here }));
+        self.place = place;
     }
 
     fn facts(&self) -> Facts {
