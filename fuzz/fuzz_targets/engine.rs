@@ -76,6 +76,7 @@ impl Choices<'_> {
             panics: Panics::AsFailure,
             learner: None,
             budget,
+            pays: self.next() % 4 != 0,
             quiet: (self.next() % 2 == 0).then(Arc::default),
             dry_run: self.next() % 8 == 0,
             observer: None,
