@@ -18,8 +18,12 @@ impl Time {
     }
 }
 
+/// The moment itself, where nothing is cheaper.
 #[cfg(not(target_os = "linux"))]
-use Instant::now as tick;
+#[inline]
+fn tick() -> Instant {
+    Instant::now()
+}
 
 /// The moment of the latest tick, as an [`Instant`]. Never later than now, nor before the first call.
 #[cfg(target_os = "linux")]
