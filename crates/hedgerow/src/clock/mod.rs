@@ -6,6 +6,8 @@ mod bare;
 mod manual;
 #[cfg(feature = "pipeline")]
 mod recent;
+#[cfg(all(feature = "pipeline", target_os = "linux"))]
+mod tick;
 #[cfg(feature = "tokio")]
 mod tokio;
 

@@ -3,6 +3,8 @@
 
 use std::time::Instant;
 
+#[cfg(target_os = "linux")]
+use super::tick::tick;
 use super::{Time, virtual_now};
 
 impl Time {
@@ -23,24 +25,6 @@ impl Time {
 #[inline]
 fn tick() -> Instant {
     Instant::now()
-}
-
-/// The moment of the latest tick, as an [`Instant`]. Never later than now, nor before the first call.
-#[cfg(target_os = "linux")]
-#[inline]
-fn tick() -> Instant {
-    use std::sync::OnceLock;
-    use std::time::Duration;
-
-    use rustix::time::{ClockId, clock_gettime};
-
-    /// What both clocks said in the same moment, the instant first.
-    static START: OnceLock<(Instant, Duration)> = OnceLock::new();
-
-    // Both count from the same moment, which `Instant` does not tell; neither is ever negative.
-    let read = |clock| Duration::try_from(clock_gettime(clock)).unwrap_or_default();
-    let (start, since) = START.get_or_init(|| (Instant::now(), read(ClockId::Monotonic)));
-    *start + read(ClockId::MonotonicCoarse).saturating_sub(*since)
 }
 
 #[cfg(test)]

@@ -171,9 +171,9 @@ impl Error for TimedOut {}
 
 /// Work that never started, because a strategy refused it.
 ///
-/// Of a race it may be that of one attempt, the primary's for instance if all have failed, while
-/// others were let through: then the [work did start](Rejected::has_started), and to the strategies
-/// around this is a failure like any.
+/// Where a hedge or a retry is inside, it may be that of one attempt or try alone, while others were let
+/// through: then the [work did start](Rejected::has_started), and to the strategies around this is a
+/// failure like any.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rejected {
     strategy: Arc<str>,
@@ -188,13 +188,15 @@ impl Rejected {
         Self { strategy: strategy.into(), reason, retry_after: None, started: false }
     }
 
-    /// The same of the one attempt, while another one ran.
-    pub(super) fn beside_others(&mut self) {
-        self.started = true;
+    /// The same of work that did start, in another attempt or an earlier try: for strategies of one's
+    /// own that run it more than once.
+    #[must_use]
+    pub fn after_start(self) -> Self {
+        Self { started: true, ..self }
     }
 
-    /// Whether another attempt of the same race was let through: whoever repeats the work repeats
-    /// it.
+    /// Whether the work did start nevertheless, or may have, in another attempt or an earlier try:
+    /// whoever runs it once more repeats it.
     pub fn has_started(&self) -> bool {
         self.started
     }

@@ -70,7 +70,7 @@ impl Pipeline<()> {
     /// |---|---|
     /// | timeout `total` | 30 s |
     /// | hedge | learns when to hedge, adds at most 5 % load |
-    /// | retry `pass-over` | at the next target, at once, what this one refused: each is asked once |
+    /// | retry `pass-over` | what a target refused goes, at once, to that of the next number; as often as there are others |
     /// | for each target: concurrency limiter | 1,000 at the same time, no queue |
     /// | circuit breaker | opens for 5 s at a tenth of at least 100 calls in 30 s |
     /// | timeout `attempt` | 10 s |

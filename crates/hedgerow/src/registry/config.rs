@@ -99,6 +99,10 @@ pub struct PipelineConfig {
     written: Value,
 }
 
+/// With how many keys a name that nobody knows is compared: where there are more the file is not what it
+/// should be, and comparing takes its time.
+const COMPARED: usize = 64;
+
 const STRATEGIES: &str = "strategies";
 const MAX_EXTRA_LOAD: &str = "max_extra_load";
 
@@ -208,7 +212,7 @@ fn meant<'a>(
 ) -> Option<ConfigError> {
     let of_a_strategy = |key: &str| names.iter().any(|(_, name)| **name == *key);
     let unread = |key: &&'a str| ![STRATEGIES, MAX_EXTRA_LOAD].contains(key) && !of_a_strategy(key);
-    let candidates: Vec<_> = fields.keys().filter(unread).collect();
+    let candidates: Vec<_> = fields.keys().filter(unread).take(COMPARED).collect();
     let key = candidates.into_iter().find(|key| question(name, &[key], &[]).is_some())?;
     fields.ignore(key); // one mistake is enough
     let hint = question(name, &[key], &[])?;

@@ -42,6 +42,7 @@ pub struct Live {
 }
 
 /// What is in force, as far as it was asked for.
+#[derive(Clone)]
 struct Latest {
     of_registry: ConfiguredPipeline,
     /// The same in its place.
@@ -60,15 +61,16 @@ impl Live {
     }
 
     fn pipeline(&self) -> ConfiguredPipeline {
-        let mut latest = self.latest();
+        let latest = self.latest().clone();
         let now = self.registry.get(latest.of_registry.name());
         let Some(of_registry) = now.filter(|now| !now.is(&latest.of_registry)) else {
-            return latest.here.clone();
+            return latest.here;
         };
+        // Taking its place may drop what is the program's: not under the lock.
         let here = of_registry.adopted(&self.place);
-        let before = replace(&mut *latest, Latest { of_registry, here: here.clone() });
-        drop(latest);
-        drop(before); // not under the lock
+        let next = Latest { of_registry, here: here.clone() };
+        let before = replace(&mut *self.latest(), next);
+        drop(before);
         here
     }
 }

@@ -8,7 +8,8 @@ use std::time::Duration;
 use hedgerow::pipeline::parts::{ActBy, Inherit};
 use hedgerow::pipeline::{
     ActionResult, BreakerState, CircuitBreaker, ConcurrencyLimiter, Context, CustomStrategy,
-    Hedging, Next, PerTarget, Pipeline, PipelineError, PipelineResult, RestOfPipeline, Retry,
+    Hedging, Next, PerTarget, Pipeline, PipelineError, PipelineResult, Rejected, RestOfPipeline,
+    Retry,
 };
 use hedgerow::{Attempt, Delay, Hedge, NextAction, NextHedge, Properties, RejectedHedge};
 
@@ -49,7 +50,7 @@ async fn a_race_of_which_one_was_let_through_and_failed_is_a_failure() {
     // 0 is refused, 1 runs and fails; the retry's race begins with 2, which is refused, and 3 runs.
     assert_eq!(race.execute(work).await, Ok(1));
     let failed = race.execute(|_| ready(Err::<u32, _>("x"))).await.unwrap_err();
-    assert!(failed.rejected().is_some_and(hedgerow::pipeline::Rejected::has_started), "{failed:?}");
+    assert!(failed.rejected().is_some_and(Rejected::has_started), "{failed:?}");
     assert_eq!(control.state(), BreakerState::Open, "it ran, and failed");
 }
 
@@ -70,6 +71,44 @@ async fn h23_a_race_of_which_all_were_refused_never_started() {
         .unwrap();
     let refused = pipeline.execute(|_| ready(Ok::<u32, &'static str>(1))).await.unwrap_err();
     assert!(!refused.rejected().unwrap().has_started());
+    assert_eq!(control.state(), BreakerState::Closed, "counts neither way");
+}
+
+/// An answer of one's own runs nothing.
+#[tokio::test(start_paused = true)]
+async fn a_race_whose_only_other_attempt_was_an_answer_never_started() {
+    let (full, _held) = full();
+    let breaker = CircuitBreaker::consecutive(1);
+    let control = breaker.control();
+    let answers: Acts = |_, _| Ok(NextAction::Answer(Err(PipelineError::Failed("no replica"))));
+    let hedge = Hedge::default().delay(Delay::OnFailure).hedge_rejections(true);
+    let pipeline = Pipeline::builder()
+        .circuit_breaker(breaker)
+        .hedge(Hedging::new(hedge).next_action(answers))
+        .concurrency_limiter(full)
+        .build()
+        .unwrap();
+    let refused = pipeline.execute(|_| ready(Ok::<u32, &'static str>(1))).await.unwrap_err();
+    assert!(!refused.rejected().unwrap().has_started());
+    assert_eq!(control.state(), BreakerState::Closed, "the target was never asked");
+}
+
+#[tokio::test(start_paused = true)]
+async fn tries_of_which_one_was_let_through_and_the_last_refused_are_a_failure() {
+    let outer = CircuitBreaker::consecutive(1);
+    let control = outer.control();
+    let pipeline = Pipeline::builder()
+        .circuit_breaker(outer)
+        .retry(Retry::immediately().max_retries(2))
+        .circuit_breaker(CircuitBreaker::consecutive(1))
+        .build()
+        .unwrap();
+    let failed = pipeline.execute(|_| ready(Err::<u32, _>("x"))).await.unwrap_err();
+    assert!(failed.rejected().is_some_and(Rejected::has_started), "{failed:?}");
+    assert_eq!(control.state(), BreakerState::Open, "it ran, and failed");
+    control.reset();
+    let refused = pipeline.execute(|_| ready(Ok::<u32, &str>(1))).await.unwrap_err();
+    assert!(!refused.rejected().unwrap().has_started(), "{refused:?}");
     assert_eq!(control.state(), BreakerState::Closed, "counts neither way");
 }
 

@@ -1,10 +1,13 @@
 //! One pipeline in several places: what it has it shares, and what it does is done as each place says.
 
 use std::future::{IntoFuture, pending, ready};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::task::Poll;
 
-use hedgerow::pipeline::{BreakerState, CircuitBreaker, PerTarget, Pipeline, PipelineError, Retry};
+use hedgerow::pipeline::{
+    BoxPipeline, BreakerState, CircuitBreaker, PerTarget, Pipeline, PipelineError, Retry,
+};
 use hedgerow::registry::{PipelinesConfig, Registry};
 use hedgerow::{Event, Hedge, ManualClock, Observer, StrategyEvent, StrategyEventKind};
 
@@ -131,4 +134,43 @@ async fn however_deep_it_is_nested_a_hedge_tells_its_events_once() {
     let nested = Pipeline::builder().pipeline(nested).build().unwrap();
     assert_eq!(nested.execute(|_| ready(Ok::<u32, ()>(1))).await, Ok(1));
     assert_eq!(told.events.swap(0, Ordering::Relaxed), alone);
+}
+
+/// Executes a pipeline, once it is known which, when it is dropped.
+#[derive(Debug, Default)]
+struct RunsWhenDropped(Arc<OnceLock<BoxPipeline<u32, String>>>, Arc<AtomicU32>);
+
+impl Observer for RunsWhenDropped {
+    fn event(&self, _: &Event) {}
+}
+
+impl Drop for RunsWhenDropped {
+    fn drop(&mut self) {
+        if let Some(pipeline) = self.0.get() {
+            let mut run = Box::pin(pipeline.execute(|_| ready(Ok(2))).into_future());
+            assert_eq!(poll_once(run.as_mut()), Poll::Ready(Ok(2)));
+            self.1.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+#[test]
+fn what_is_dropped_while_a_live_pipeline_changes_may_use_it() {
+    let config = r#"{ "p": { "strategies": ["circuit-breaker", "timeout"], "timeout": "10ms" } }"#;
+    let registry = Registry::new(&serde_json::from_str::<PipelinesConfig>(config).unwrap());
+    let build = |observer: Arc<dyn Observer>| {
+        let builder = Pipeline::builder().observer(observer);
+        builder.with(registry.live("p").unwrap()).build().unwrap().boxed()
+    };
+    let kept = build(Arc::new(Told::default()));
+    let dropped = RunsWhenDropped::default();
+    let (slot, ran) = (Arc::clone(&dropped.0), Arc::clone(&dropped.1));
+    assert!(slot.set(kept.clone()).is_ok());
+    // The breaker remembers the latest that it was built into.
+    drop(build(Arc::new(dropped)));
+    assert_eq!(ran.load(Ordering::Relaxed), 0, "it is remembered");
+    registry.set(&serde_json::from_str(&config.replace("10ms", "20ms")).unwrap());
+    let run = kept.execute(|_| ready(Ok(1))).into_future();
+    assert_eq!(futures_executor::block_on(run), Ok(1));
+    assert_eq!(ran.load(Ordering::Relaxed), 1, "it was dropped, and could run");
 }

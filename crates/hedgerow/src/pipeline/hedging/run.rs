@@ -15,7 +15,7 @@ use crate::attempt::Attempt;
 use crate::drive::{Begin, Hedged};
 use crate::extras::Extras;
 use crate::hedge::Hedge;
-use crate::pipeline::classify::{PipelineResult, Predicate};
+use crate::pipeline::classify::{PipelineResult, Predicate, after_start};
 use crate::pipeline::context::Context;
 use crate::pipeline::error::PipelineError;
 use crate::pipeline::next::{Next, Strategy};
@@ -113,13 +113,14 @@ where
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Task<'_>) -> Poll<Self::Output> {
         let mut hedged = self.project().hedged;
-        let mut polled = hedged.as_mut().poll(cx);
-        if let Poll::Ready(Err(PipelineError::Rejected(rejected))) = &mut polled
-            && hedged.rules.let_through > 0
-        {
-            rejected.beside_others();
+        match hedged.as_mut().poll(cx) {
+            refused @ Poll::Ready(Err(PipelineError::Rejected(_)))
+                if hedged.rules.let_through != 0 =>
+            {
+                refused.map(after_start)
+            }
+            polled => polled,
         }
-        polled
     }
 }
 
@@ -178,8 +179,8 @@ where
     hedging: &'p Hedging<P, A>,
     /// How many were to start.
     hedges: u32,
-    /// How many attempts began and were not refused, as far as is known.
-    let_through: u32,
+    /// Which attempts began to run something and were not refused, as far as is known: a bit each.
+    let_through: u16,
 }
 
 impl<'p, N, P, A> fmt::Debug for HedgeRules<'p, N, P, A>
@@ -205,7 +206,7 @@ where
     fn handle(&mut self, judged: Judged<'_, N::Value, PipelineError<N::Error>>) -> bool {
         let handled = self.hedging.predicate.handles(&self.classifier, judged.outcome());
         if judged.is_rejection() {
-            self.let_through = self.let_through.saturating_sub(1);
+            self.let_through &= !(1 << judged.hedge_number());
             // The policy may want rejections hedged that no predicate handles.
             return handled || judged.default_verdict();
         }
@@ -239,7 +240,9 @@ where
     {
         self.hedges += 1;
         let action = (&self.hedging.actions).next(&self.kept, next)?;
-        self.let_through += u32::from(!matches!(action, NextAction::Stop));
+        if matches!(action, NextAction::Repeat | NextAction::Run(_)) {
+            self.let_through |= 1 << next.hedge_number();
+        }
         Ok(action)
     }
 

@@ -11,7 +11,7 @@ use pin_project_lite::pin_project;
 
 use super::{NextRetry, Retry};
 use crate::drive::panics::at_last;
-use crate::pipeline::classify::{PipelineResult, Predicate, never_started};
+use crate::pipeline::classify::{PipelineResult, Predicate, after_start, never_started};
 use crate::pipeline::context::Context;
 use crate::pipeline::error::{PipelineError, Rejected};
 use crate::pipeline::next::{Next, Strategy};
@@ -55,6 +55,8 @@ struct More {
     retries: u32,
     /// The wait before the latest.
     waited: Option<Duration>,
+    /// Whether the work did start in one that was repeated.
+    started: bool,
 }
 
 pin_project! {
@@ -109,9 +111,11 @@ where
         let (retry, next) = (*this.retry, this.next.as_ref()?);
         let classifier = next.classifier();
         let predicate = &retry.predicate;
-        if !predicate.handles(classifier, outcome)
-            || !(this.cx.is_idempotent() || never_started(predicate, classifier, outcome))
-        {
+        if !predicate.handles(classifier, outcome) {
+            return None;
+        }
+        let started = !never_started(predicate, classifier, outcome);
+        if started && !this.cx.is_idempotent() {
             return None;
         }
         let gives_up = |reason| {
@@ -133,6 +137,7 @@ where
         if retry.budget.as_ref().is_some_and(|budget| !budget.try_take()) {
             return gives_up("budget");
         }
+        this.more.get_or_insert_default().started |= started;
         Some(delay)
     }
 
@@ -232,7 +237,12 @@ where
                     Poll::Ready(outcome) => match self.as_mut().judge(&outcome) {
                         None => {
                             self.pay();
-                            return Poll::Ready(outcome);
+                            let started = self.more.as_ref().is_some_and(|more| more.started);
+                            return Poll::Ready(if started {
+                                after_start(outcome)
+                            } else {
+                                outcome
+                            });
                         }
                         Some(delay) => {
                             self.as_mut().wait(delay);
