@@ -29,7 +29,7 @@ pub const PENDING_ON_RING_INSTRUCTIONS: u64 = 1_200;
 pub const PIPELINE_READY_INSTRUCTIONS: u64 = 1_000;
 
 /// The same by the ring. Valgrind has the system asked for the time of its latest tick.
-pub const PIPELINE_READY_ON_RING_INSTRUCTIONS: u64 = 1_050;
+pub const PIPELINE_READY_ON_RING_INSTRUCTIONS: u64 = 950;
 
 /// The same of one whose primary is pending once: two timers of tokio's and the scheduler are among them.
 pub const PIPELINE_PENDING_INSTRUCTIONS: u64 = 3_000;

@@ -5,8 +5,6 @@ mod bare;
 #[cfg(feature = "test-util")]
 mod manual;
 #[cfg(feature = "pipeline")]
-mod recent;
-#[cfg(all(feature = "pipeline", target_os = "linux"))]
 mod tick;
 #[cfg(feature = "tokio")]
 mod tokio;
@@ -21,6 +19,8 @@ use std::time::Instant;
 pub(crate) use self::bare::Timer;
 #[cfg(not(feature = "tokio"))]
 use self::bare::{Automatic, virtual_now};
+#[cfg(feature = "pipeline")]
+pub(crate) use self::tick::Tick;
 #[cfg(feature = "tokio")]
 pub(crate) use self::tokio::Timer;
 #[cfg(feature = "tokio")]

@@ -177,14 +177,6 @@ impl<C> fmt::Debug for Own<C> {
     }
 }
 
-/// The same outcome of work that did start, also if it is a rejection.
-pub(super) fn after_start<T, E>(outcome: PipelineResult<T, E>) -> PipelineResult<T, E> {
-    match outcome {
-        Err(PipelineError::Rejected(rejected)) => Err(rejected.after_start().into()),
-        outcome => outcome,
-    }
-}
-
 /// Whether an outcome says that the work never started.
 pub(crate) fn never_started<T, E, I, P>(
     predicate: &P,

@@ -191,8 +191,13 @@ impl Rejected {
     /// The same of work that did start, in another attempt or an earlier try: for strategies of one's
     /// own that run it more than once.
     #[must_use]
-    pub fn after_start(self) -> Self {
-        Self { started: true, ..self }
+    pub fn after_start(mut self) -> Self {
+        self.mark_started();
+        self
+    }
+
+    pub(super) fn mark_started(&mut self) {
+        self.started = true;
     }
 
     /// Whether the work did start nevertheless, or may have, in another attempt or an earlier try:

@@ -7,7 +7,7 @@ use std::time::Instant;
 use hedgerow_core::breaker::{BreakerState, SharedBreaker, Transition};
 use hedgerow_core::{Moment, StrategyEventKind};
 
-use crate::clock::Time;
+use crate::clock::{Tick, Time};
 use crate::pipeline::layer::Place;
 
 /// What all clones of a breaker share.
@@ -16,6 +16,8 @@ pub(super) struct Shared {
     pub(super) breaker: SharedBreaker,
     /// What its time is counted from.
     epoch: OnceLock<Instant>,
+    /// The same by the system's ticks.
+    first: OnceLock<Tick>,
     /// The latest pipeline it was built into that tells anybody: who is told of what is done by hand.
     place: Mutex<Option<Place>>,
 }
@@ -35,19 +37,17 @@ impl Shared {
 
     /// What time it is, as the breaker counts.
     pub(super) fn now(&self, time: &Time) -> Moment {
-        self.moment(time.clock().now())
+        let now = time.clock().now();
+        let epoch = self.epoch.get_or_init(|| now);
+        Moment::from(now.saturating_duration_since(*epoch))
     }
 
     /// The same, or some milliseconds before, where that is cheaper.
     #[inline]
     pub(super) fn recent(&self, time: &Time) -> Moment {
-        self.moment(time.recent())
-    }
-
-    #[inline]
-    fn moment(&self, now: Instant) -> Moment {
-        let epoch = self.epoch.get_or_init(|| now);
-        Moment::from(now.saturating_duration_since(*epoch))
+        let Some(tick) = time.tick() else { return self.now(time) };
+        let first = || Tick::of(*self.epoch.get_or_init(|| time.clock().now()));
+        Moment::from(tick.since(*self.first.get_or_init(first)))
     }
 }
 

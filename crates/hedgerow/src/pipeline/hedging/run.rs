@@ -15,7 +15,7 @@ use crate::attempt::Attempt;
 use crate::drive::{Begin, Hedged};
 use crate::extras::Extras;
 use crate::hedge::Hedge;
-use crate::pipeline::classify::{PipelineResult, Predicate, after_start};
+use crate::pipeline::classify::{PipelineResult, Predicate};
 use crate::pipeline::context::Context;
 use crate::pipeline::error::PipelineError;
 use crate::pipeline::next::{Next, Strategy};
@@ -113,14 +113,13 @@ where
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Task<'_>) -> Poll<Self::Output> {
         let mut hedged = self.project().hedged;
-        match hedged.as_mut().poll(cx) {
-            refused @ Poll::Ready(Err(PipelineError::Rejected(_)))
-                if hedged.rules.let_through != 0 =>
-            {
-                refused.map(after_start)
-            }
-            polled => polled,
+        let mut polled = hedged.as_mut().poll(cx);
+        if let Poll::Ready(Err(PipelineError::Rejected(rejected))) = &mut polled
+            && hedged.rules.let_through != 0
+        {
+            rejected.mark_started();
         }
+        polled
     }
 }
 

@@ -11,7 +11,7 @@ use pin_project_lite::pin_project;
 
 use super::{NextRetry, Retry};
 use crate::drive::panics::at_last;
-use crate::pipeline::classify::{PipelineResult, Predicate, after_start, never_started};
+use crate::pipeline::classify::{PipelineResult, Predicate, never_started};
 use crate::pipeline::context::Context;
 use crate::pipeline::error::{PipelineError, Rejected};
 use crate::pipeline::next::{Next, Strategy};
@@ -234,15 +234,15 @@ where
             match this.stage.project() {
                 StageProj::Trying { run } => match run.poll(cx) {
                     Poll::Pending => return self.pending(),
-                    Poll::Ready(outcome) => match self.as_mut().judge(&outcome) {
+                    Poll::Ready(mut outcome) => match self.as_mut().judge(&outcome) {
                         None => {
                             self.pay();
-                            let started = self.more.as_ref().is_some_and(|more| more.started);
-                            return Poll::Ready(if started {
-                                after_start(outcome)
-                            } else {
-                                outcome
-                            });
+                            if let Err(PipelineError::Rejected(rejected)) = &mut outcome
+                                && self.more.as_ref().is_some_and(|more| more.started)
+                            {
+                                rejected.mark_started();
+                            }
+                            return Poll::Ready(outcome);
                         }
                         Some(delay) => {
                             self.as_mut().wait(delay);
