@@ -59,6 +59,7 @@ fn late<C: Contender>(runtime: &Runtime) -> Vec<f64> {
             (0..CALLS).map(move |request| {
                 let contender = Arc::clone(&contender);
                 runtime.spawn(async move {
+                    // Calls do not come all at once, or what is late would be the processor.
                     sleep(Duration::from_millis(request * 7 % ARRIVALS)).await;
                     let start = Instant::now();
                     // The hedge answers as soon as it starts.

@@ -1,4 +1,6 @@
 //! What each contender does when attempts fail, hang, panic or are left alone, by experiment.
+//!
+//! Attempts take real time: some contenders wait by timers of their own, which no virtual clock moves.
 
 mod checks;
 mod trial;

@@ -89,9 +89,10 @@ impl Tick {
 mod tests {
     use super::*;
 
+    #[cfg(target_os = "linux")]
     #[test]
     fn it_is_never_later_than_now_and_never_goes_back() {
-        let Some(mut before) = Time::Ring.tick() else { return };
+        let mut before = Time::Ring.tick().unwrap();
         for _ in 0..10_000 {
             let tick = Time::Ring.tick().unwrap();
             assert!(before <= tick && tick <= Tick::of(Instant::now()));
@@ -99,6 +100,7 @@ mod tests {
         }
     }
 
+    #[cfg(target_os = "linux")]
     #[test]
     fn instants_are_as_far_apart_as_their_ticks() {
         let (now, hour) = (Instant::now(), Duration::from_secs(3_600));

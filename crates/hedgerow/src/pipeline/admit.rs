@@ -4,7 +4,6 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context as Task, Poll, ready};
-use std::time::Instant;
 
 use pin_project_lite::pin_project;
 
@@ -12,6 +11,7 @@ use super::classify::PipelineResult;
 use super::context::Context;
 use super::error::Rejected;
 use super::next::Next;
+use super::wait::Since;
 use crate::clock::Time;
 
 /// What is awaited before what is inside may run.
@@ -55,8 +55,7 @@ pin_project! {
         #[pin]
         admission: A,
         inside: Option<(N, Context)>,
-        // Since when it waits, if it matters to what is inside.
-        since: Option<(Time, Instant)>,
+        since: Since,
     }
 }
 
@@ -70,7 +69,7 @@ impl<N: Next, A: Admission> AdmitRun<N, A> {
     /// It runs when it is let in.
     #[cold]
     pub(crate) fn ahead(next: N, cx: &Context, admission: A, time: &Time) -> Self {
-        let since = cx.within().map(|_| (time.clone(), time.clock().now()));
+        let since = Since::now(cx, time);
         let inside = Some((next, cx.clone()));
         Self { stage: Stage::Ahead { ahead: Box::pin(Ahead { admission, inside, since }) } }
     }
@@ -109,11 +108,8 @@ impl<N: Next, A: Admission> Future for AdmitRun<N, A> {
                     match ready!(ahead.admission.poll(cx, task)) {
                         Err(rejected) => (Err(rejected.into()), 1),
                         Ok(slot) => {
-                            let Some((next, mut cx)) = ahead.inside.take() else { gone() };
-                            if let Some((time, since)) = ahead.since {
-                                cx.pass(time.clock().now().saturating_duration_since(*since));
-                            }
-                            let run = next.run_once(&cx);
+                            let Some((next, cx)) = ahead.inside.take() else { gone() };
+                            let run = next.run_once(&cx.later(ahead.since.passed()));
                             stage.set(Stage::Running { run, slot });
                             continue;
                         }

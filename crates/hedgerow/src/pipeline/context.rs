@@ -134,7 +134,7 @@ impl Context {
     }
 
     /// So much time has passed.
-    pub(crate) fn pass(&mut self, time: Duration) {
+    fn pass(&mut self, time: Duration) {
         if self.within != NO_LIMIT {
             let time = u64::try_from(time.as_nanos()).unwrap_or(NO_LIMIT);
             self.within = self.within.saturating_sub(time);

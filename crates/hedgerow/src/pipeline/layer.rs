@@ -71,14 +71,12 @@ pub struct Facts {
 impl Facts {
     /// What is true of one of two, whichever it is.
     pub(super) fn either(self, other: Self) -> Self {
-        let both = |one: Option<Duration>, other: Option<Duration>| one.zip(other);
+        let earlier = |one: Option<Duration>, other| Some(one?.min(other?));
         Self {
             attempts: self.attempts.zip(other.attempts).map(|(one, other)| one.max(other)),
-            limit: both(self.limit, other.limit).map(|(one, other)| one.max(other)),
-            hedge_after: both(self.hedge_after, other.hedge_after)
-                .map(|(one, other)| one.min(other)),
-            retry_after: both(self.retry_after, other.retry_after)
-                .map(|(one, other)| one.min(other)),
+            limit: self.limit.zip(other.limit).map(|(one, other)| one.max(other)),
+            hedge_after: earlier(self.hedge_after, other.hedge_after),
+            retry_after: earlier(self.retry_after, other.retry_after),
             replaces: self.replaces || other.replaces,
             detaches: self.detaches || other.detaches,
             joins: self.joins || other.joins,
@@ -129,8 +127,8 @@ impl Place {
 
     /// Whether a strategy here pays into this budget: the outermost of those that share it does, once
     /// for all.
-    pub(crate) fn pays(&self, budget: Option<&Arc<dyn Budget>>) -> bool {
-        budget.is_some_and(|budget| !self.paid.contains(&address(budget)))
+    pub(crate) fn pays(&self, budget: &Arc<dyn Budget>) -> bool {
+        !self.paid.contains(&address(budget))
     }
 
     /// Whether anybody is told.

@@ -115,9 +115,9 @@ impl<L> Pipeline<L> {
     }
 
     /// How often the work runs in one execution, if everything fails: (1 + retries) x (1 + hedges)
-    /// for each retry and hedge in it. `None` is without bound, and wherever nobody knows: where a strategy
-    /// of one's own takes part. A shared budget makes a sum of the
-    /// product, see [`Retry::budget`](super::Retry::budget).
+    /// for each retry and hedge in it. `None` is without bound, and where nobody knows, as a strategy
+    /// of one's own takes part. A shared budget makes a sum of the product, see
+    /// [`Retry::budget`](super::Retry::budget).
     pub fn max_attempts(&self) -> Option<u64> {
         let mut factors = self.0.strategies.iter().map(|strategy| strategy.facts.attempts);
         factors.try_fold(1, |all: u64, factor| Some(all.saturating_mul(factor?)))

@@ -6,10 +6,29 @@ use std::time::{Duration, Instant};
 
 use pin_project_lite::pin_project;
 
+use super::context::Context;
 use crate::clock::{Sleep, Time, Timer};
 
 /// Longer than this is never: a timer that far away would only overflow something.
 const LONGEST: Duration = Duration::from_secs(1 << 32);
+
+/// Since when something waits, where what is inside has to know: if there is a limit around it.
+#[derive(Debug, Clone)]
+pub(crate) struct Since(Option<(Time, Instant)>);
+
+impl Since {
+    /// Since now.
+    pub(crate) fn now(cx: &Context, time: &Time) -> Self {
+        Self(cx.within().map(|_| (time.clone(), time.clock().now())))
+    }
+
+    /// How long that is; nothing if nobody has to know.
+    pub(crate) fn passed(&self) -> Duration {
+        let passed =
+            |(time, since): &(Time, Instant)| time.clock().now().saturating_duration_since(*since);
+        self.0.as_ref().map_or(Duration::ZERO, passed)
+    }
+}
 
 pin_project! {
     /// A timer that is made when it is first waited for.

@@ -212,10 +212,9 @@ fn meant<'a>(
 ) -> Option<ConfigError> {
     let of_a_strategy = |key: &str| names.iter().any(|(_, name)| **name == *key);
     let unread = |key: &&'a str| ![STRATEGIES, MAX_EXTRA_LOAD].contains(key) && !of_a_strategy(key);
-    let candidates: Vec<_> = fields.keys().filter(unread).take(COMPARED).collect();
-    let key = candidates.into_iter().find(|key| question(name, &[key], &[]).is_some())?;
+    let like = |key: &'a str| Some((key, question(name, &[key], &[])?));
+    let (key, hint) = fields.keys().filter(unread).take(COMPARED).find_map(like)?;
     fields.ignore(key); // one mistake is enough
-    let hint = question(name, &[key], &[])?;
     Some(Value::Text(name.to_owned()).refused(hint))
 }
 

@@ -407,3 +407,21 @@ async fn on_the_ring_a_breaker_counts_in_tokios_paused_time() {
     run(Err("c")).await;
     assert_eq!(control.state(), BreakerState::Open, "three of six");
 }
+
+/// Also where it is not: what goes well is in the window, beside what fails by the exact clock.
+#[test]
+fn on_the_ring_what_goes_well_counts_with_what_fails() {
+    let breaker = breaker().min_throughput(4).window(ms(3_600_000));
+    let control = breaker.control();
+    let pipeline = Pipeline::builder().ring_timer().circuit_breaker(breaker).build().unwrap();
+    let run = |answer: Result<u32, &'static str>| {
+        let execution = pipeline.execute(|_| std::future::ready(answer)).into_future();
+        assert_eq!(futures_executor::block_on(execution).is_ok(), answer.is_ok());
+    };
+    for answer in [Ok(1), Err("a"), Ok(2), Ok(3), Err("b")] {
+        run(answer);
+        assert_eq!(control.state(), BreakerState::Closed, "after {answer:?}");
+    }
+    run(Err("c"));
+    assert_eq!(control.state(), BreakerState::Open, "three of six");
+}

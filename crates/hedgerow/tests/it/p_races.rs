@@ -54,43 +54,56 @@ async fn a_race_of_which_one_was_let_through_and_failed_is_a_failure() {
     assert_eq!(control.state(), BreakerState::Open, "it ran, and failed");
 }
 
+/// Neither an attempt that was called off nor an answer of one's own runs anything.
 #[tokio::test(start_paused = true)]
-async fn h23_a_race_of_which_all_were_refused_never_started() {
-    let (full, _held) = full();
-    let breaker = CircuitBreaker::consecutive(1);
-    let control = breaker.control();
+async fn h23_a_race_of_which_none_was_let_through_never_started() {
     let stops: Acts =
         |next, _| Ok(if next.hedge_number() == 2 { NextAction::Stop } else { NextAction::Repeat });
-    let hedge = || Hedge::default().delay(Delay::OnFailure).max_hedges(2).hedge_rejections(true);
-    let hedge = hedge().rejected_hedge(RejectedHedge::Hedge);
-    let pipeline = Pipeline::builder()
-        .circuit_breaker(breaker)
-        .hedge(Hedging::new(hedge).next_action(stops))
-        .concurrency_limiter(full)
-        .build()
-        .unwrap();
-    let refused = pipeline.execute(|_| ready(Ok::<u32, &'static str>(1))).await.unwrap_err();
-    assert!(!refused.rejected().unwrap().has_started());
-    assert_eq!(control.state(), BreakerState::Closed, "counts neither way");
+    let answers: Acts = |_, _| Ok(NextAction::Answer(Err(PipelineError::Failed("no replica"))));
+    for acts in [stops, answers] {
+        let (full, _held) = full();
+        let breaker = CircuitBreaker::consecutive(1);
+        let control = breaker.control();
+        let hedge = Hedge::default().delay(Delay::OnFailure).max_hedges(2).hedge_rejections(true);
+        let hedge = hedge.rejected_hedge(RejectedHedge::Hedge);
+        let pipeline = Pipeline::builder()
+            .circuit_breaker(breaker)
+            .hedge(Hedging::new(hedge).next_action(acts))
+            .concurrency_limiter(full)
+            .build()
+            .unwrap();
+        let refused = pipeline.execute(|_| ready(Ok::<u32, &'static str>(1))).await.unwrap_err();
+        assert!(!refused.rejected().unwrap().has_started());
+        assert_eq!(control.state(), BreakerState::Closed, "the target was never asked");
+    }
 }
 
-/// An answer of one's own runs nothing.
+/// Refuses what is inside, perhaps after it has run.
+#[derive(Debug)]
+struct Refuses {
+    after_start: bool,
+}
+
+impl<N: Next> CustomStrategy<N> for &Refuses {
+    type Run = std::future::Ready<PipelineResult<N::Value, N::Error>>;
+
+    fn run(self, _: N, _: Context) -> Self::Run {
+        let rejected = Rejected::new("own", "says so");
+        ready(Err(if self.after_start { rejected.after_start() } else { rejected }.into()))
+    }
+}
+
 #[tokio::test(start_paused = true)]
-async fn a_race_whose_only_other_attempt_was_an_answer_never_started() {
-    let (full, _held) = full();
-    let breaker = CircuitBreaker::consecutive(1);
-    let control = breaker.control();
-    let answers: Acts = |_, _| Ok(NextAction::Answer(Err(PipelineError::Failed("no replica"))));
-    let hedge = Hedge::default().delay(Delay::OnFailure).hedge_rejections(true);
-    let pipeline = Pipeline::builder()
-        .circuit_breaker(breaker)
-        .hedge(Hedging::new(hedge).next_action(answers))
-        .concurrency_limiter(full)
-        .build()
-        .unwrap();
-    let refused = pipeline.execute(|_| ready(Ok::<u32, &'static str>(1))).await.unwrap_err();
-    assert!(!refused.rejected().unwrap().has_started());
-    assert_eq!(control.state(), BreakerState::Closed, "the target was never asked");
+async fn a_strategy_of_ones_own_can_say_that_the_work_did_start() {
+    for (after_start, expected) in [(true, BreakerState::Open), (false, BreakerState::Closed)] {
+        let breaker = CircuitBreaker::consecutive(1);
+        let control = breaker.control();
+        let builder = Pipeline::builder().circuit_breaker(breaker);
+        let pipeline = builder.strategy("own", Refuses { after_start }).build().unwrap();
+        let refused = pipeline.execute(|_| ready(Ok::<u32, ()>(1))).await.unwrap_err();
+        assert_eq!(refused.rejected().unwrap().has_started(), after_start);
+        assert_eq!(control.state(), expected);
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -6,8 +6,8 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use hedgerow::pipeline::{
-    Builder, Context, CustomStrategy, Hedging, Next, Outcome, PerTarget, Pipeline, PipelineError,
-    PipelineResult, Retry, Timeout,
+    Builder, Classify, Context, CustomStrategy, Hedging, Next, Outcome, PerTarget, Pipeline,
+    PipelineError, PipelineResult, Retry, Timeout,
 };
 use hedgerow::{Attempt, Hedge};
 
@@ -282,4 +282,26 @@ async fn values_that_are_failures_leave_the_other_outcomes_what_they_are() {
     assert!(crate::support::poll_once(first.as_mut()).is_pending());
     let refused = full.execute(|_| ready(Ok::<_, &str>("good"))).handle_values(|_| true).await;
     assert!(refused.unwrap_err().rejected().is_some(), "rejections are still none");
+}
+
+/// Repeats nothing.
+#[derive(Clone)]
+struct Nothing;
+
+impl<T, E> Classify<T, E> for Nothing {
+    fn handle(&self, _: &PipelineResult<T, E>) -> bool {
+        false
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_what_is_said_of_outcomes_at_an_execution_the_last_holds() {
+    let pipeline = Pipeline::builder().retry(Retry::immediately().max_retries(1)).build().unwrap();
+    let bad = |value: &&str| *value == "bad";
+    let execute = || pipeline.execute(script(&Notes::new(), [ok(0, "bad"), ok(0, "good")]));
+    assert_eq!(execute().classify(Nothing).handle_values(bad).await, Ok("good"));
+    assert_eq!(execute().handle_values(bad).classify(Nothing).await, Ok("bad"));
+    let all = |_: &PipelineResult<&str, &str>| true;
+    assert_eq!(execute().classify(Nothing).handle(all).await, Ok("good"));
+    assert_eq!(execute().handle(all).classify(Nothing).await, Ok("bad"));
 }

@@ -3,15 +3,14 @@
 use std::fmt;
 use std::future::{Future, IntoFuture};
 use std::pin::Pin;
-use std::time::Instant;
 
 use crate::attempt::Attempt;
-use crate::clock::Time;
 use crate::pipeline::classify::PipelineResult;
 use crate::pipeline::context::Context;
 use crate::pipeline::error::PipelineError;
 use crate::pipeline::layer::Place;
 use crate::pipeline::next::Next;
+use crate::pipeline::wait::Since;
 use crate::rules::{NextAction, NextHedge, NoAction};
 
 /// A boxed run of something in a pipeline.
@@ -106,9 +105,8 @@ where
     const ACTS: bool = true;
 
     fn keep(next: &N, cx: &Context, place: &Place, detached: bool) -> Self::Kept {
-        let time = place.time.clone();
-        let since = cx.within().map(|_| time.clock().now());
-        Rest { next: next.clone(), cx: cx.clone(), since, time, detached }
+        let since = Since::now(cx, &place.time);
+        Rest { next: next.clone(), cx: cx.clone(), since, detached }
     }
 
     fn next(
@@ -127,9 +125,8 @@ where
 pub struct Rest<N> {
     next: N,
     cx: Context,
-    /// When the hedged run began, if there is a limit around it.
-    since: Option<Instant>,
-    time: Time,
+    /// When the hedged run began.
+    since: Since,
     /// Whether attempts run on where they lose.
     detached: bool,
 }
@@ -138,9 +135,7 @@ impl<N: Next> Rest<N> {
     /// Begins with the first poll: not before the hedge has started (E9), which is when the attempt
     /// gets its properties (A25).
     async fn run(self, attempt: Attempt) -> PipelineResult<N::Value, N::Error> {
-        let after =
-            self.since.map(|since| self.time.clock().now().saturating_duration_since(since));
-        let mut cx = self.cx.hedged(attempt, after.unwrap_or_default());
+        let mut cx = self.cx.hedged(attempt, self.since.passed());
         if self.detached {
             cx.detach();
         }

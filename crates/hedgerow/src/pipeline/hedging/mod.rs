@@ -191,7 +191,7 @@ impl<P: fmt::Debug, A: Acts> Layer for Hedging<P, A> {
             self.detached = true;
             self.hedge = self.hedge.clone().losers(Losers::Drop);
         }
-        let pays = place.pays(self.hedge.policy().budget.as_ref());
+        let pays = self.hedge.policy().budget.as_ref().is_some_and(|budget| place.pays(budget));
         self.hedge = self.hedge.clone().paying(pays);
         self.place = place;
     }

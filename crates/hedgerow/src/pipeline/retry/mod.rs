@@ -69,8 +69,6 @@ pub struct Retry<P = Inherit> {
     hook: Option<OnRetry>,
     delay_with: Option<DelayBy>,
     budget: Option<Arc<dyn Budget>>,
-    /// Whether executions that complete pay into it.
-    pays: bool,
     seed: Option<u64>,
     /// How many draws there were.
     draws: Arc<AtomicU64>,
@@ -102,7 +100,6 @@ impl Retry {
             budget: None,
             seed: None,
             draws: Arc::default(),
-            pays: false,
             place: Place::default(),
         }
     }
@@ -234,7 +231,6 @@ impl<P> Retry<P> {
             hook: self.hook,
             delay_with: self.delay_with,
             budget: self.budget,
-            pays: self.pays,
             seed: self.seed,
             draws: self.draws,
             place: self.place,
@@ -298,7 +294,6 @@ impl<P: fmt::Debug> Layer for Retry<P> {
     }
 
     fn attach(&mut self, place: Place) {
-        self.pays = place.pays(self.budget.as_ref());
         self.place = place;
     }
 

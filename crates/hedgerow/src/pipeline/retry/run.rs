@@ -192,7 +192,7 @@ impl<N: Next, P> RetryRun<'_, N, P> {
     #[inline]
     fn pay(&self) {
         if let Some(budget) = &self.retry.budget
-            && self.retry.pays
+            && self.retry.place.pays(budget)
         {
             budget.deposit();
         }
